@@ -34,92 +34,40 @@ def create_object_table(name: str, *own: sa.Column[object]) -> None:
 
 
 def upgrade() -> None:
-    create_object_table("account")
+    create_payments()
+    create_payouts()
+    create_accounts()
+    create_links()
+    create_inbox()
+    create_webhook_secrets()
+    create_windows()
+    create_differences()
+    create_jobs()
+    create_documents()
+    create_fees_and_rates()
+    create_bank()
+    create_runs()
+    create_exceptions()
+    create_decisions_and_periods()
+    create_journal()
+    create_people()
+    create_tokens_and_audit()
+    create_report_files()
+
+
+def create_payments() -> None:
     create_object_table(
-        "account_movement",
-        sa.Column("account_id", sa.String(), nullable=True),
-        sa.Column("direction", sa.String(), nullable=True),
-        sa.Column("balance", sa.BigInteger(), nullable=True),
+        "payment_intent",
+        sa.Column("succeeded_at", UtcDateTime(), nullable=True),
+        sa.Column("subtype", sa.String(), nullable=True),
+        sa.Column("customer_tax_id", sa.String(), nullable=True),
+        sa.Column("customer_name", sa.String(), nullable=True),
+        sa.Column("sender_tax_id", sa.String(), nullable=True),
+        sa.Column("metadata_json", sa.String(), nullable=True),
+        sa.Column("texts", sa.String(), nullable=True),
+        sa.Column("split_json", sa.String(), nullable=True),
+        sa.Column("customer_id", sa.String(), nullable=True),
     )
-    op.create_index("ix_account_movement_account_id", "account_movement", ["account_id"])
-    create_object_table(
-        "account_number",
-        sa.Column("account_id", sa.String(), nullable=True),
-        sa.Column("number", sa.String(), nullable=True),
-    )
-    op.create_index("ix_account_number_account_id", "account_number", ["account_id"])
-    create_object_table(
-        "account_statement",
-        sa.Column("account_id", sa.String(), nullable=True),
-    )
-    op.create_index("ix_account_statement_account_id", "account_statement", ["account_id"])
-    create_object_table("account_verification")
-    op.create_table(
-        "adjustment",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("period_id", sa.Integer(), nullable=False),
-        sa.Column("run_id", sa.String(), nullable=False),
-        sa.Column("kind", sa.String(), nullable=False),
-        sa.Column("subject", sa.String(), nullable=False),
-        sa.Column("before", sa.String(), nullable=False),
-        sa.Column("after", sa.String(), nullable=False),
-        sa.Column("found_at", UtcDateTime(), nullable=False),
-        sa.PrimaryKeyConstraint("id"),
-    )
-    op.create_index("adjustment_subject", "adjustment", ["period_id", "kind", "subject"])
-    op.create_table(
-        "audit_entry",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("at", UtcDateTime(), nullable=False),
-        sa.Column("who", sa.String(), nullable=False),
-        sa.Column("action", sa.String(), nullable=False),
-        sa.Column("subject", sa.String(), nullable=False),
-        sa.Column("address", sa.String(), nullable=False),
-        sa.PrimaryKeyConstraint("id"),
-    )
-    op.create_index("audit_entry_at", "audit_entry", ["at"])
-    op.create_table(
-        "bank_file",
-        sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("sha256", sa.String(), nullable=False),
-        sa.Column("name", sa.String(), nullable=False),
-        sa.Column("account", sa.String(), nullable=False),
-        sa.Column("file_format", sa.String(), nullable=False),
-        sa.Column("since", sa.Date(), nullable=False),
-        sa.Column("until", sa.Date(), nullable=False),
-        sa.Column("currency", sa.String(), nullable=False),
-        sa.Column("opening", sa.BigInteger(), nullable=True),
-        sa.Column("closing", sa.BigInteger(), nullable=True),
-        sa.Column("last_opening", sa.BigInteger(), nullable=True),
-        sa.Column("imported_at", UtcDateTime(), nullable=False),
-        sa.Column("rows", sa.Integer(), nullable=False),
-        sa.Column("added", sa.Integer(), nullable=False),
-        sa.PrimaryKeyConstraint("connection", "sha256"),
-    )
-    op.create_table(
-        "bank_line",
-        sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("id", sa.String(), nullable=False),
-        sa.Column("account", sa.String(), nullable=False),
-        sa.Column("booked_on", sa.Date(), nullable=False),
-        sa.Column("amount", sa.BigInteger(), nullable=False),
-        sa.Column("currency", sa.String(), nullable=False),
-        sa.Column("text", sa.String(), nullable=False),
-        sa.Column("reference", sa.String(), nullable=False),
-        sa.Column("file_sha256", sa.String(), nullable=False),
-        sa.PrimaryKeyConstraint("connection", "id"),
-    )
-    op.create_index("bank_line_day", "bank_line", ["connection", "account", "booked_on"])
-    op.create_table(
-        "bank_mapping",
-        sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("account", sa.String(), nullable=False),
-        sa.Column("columns", sa.String(), nullable=False),
-        sa.Column("confirmed_by", sa.String(), nullable=False),
-        sa.Column("confirmed_at", UtcDateTime(), nullable=False),
-        sa.PrimaryKeyConstraint("connection", "account"),
-    )
-    create_object_table("billing_invoice")
     create_object_table(
         "charge",
         sa.Column("succeeded_at", UtcDateTime(), nullable=True),
@@ -129,46 +77,17 @@ def upgrade() -> None:
         sa.Column("split_json", sa.String(), nullable=True),
         sa.Column("customer_id", sa.String(), nullable=True),
     )
-    create_object_table("checkout_session")
-    op.create_table(
-        "checkpoint",
-        sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("stream", sa.String(), nullable=False),
-        sa.Column("complete_until", UtcDateTime(), nullable=True),
-        sa.Column("pulled_at", UtcDateTime(), nullable=False),
-        sa.Column("objects", sa.Integer(), nullable=False),
-        sa.Column("offered", sa.Boolean(), nullable=False),
-        sa.PrimaryKeyConstraint("connection", "stream"),
-    )
-    op.create_table(
-        "closed_figure",
-        sa.Column("period_id", sa.Integer(), nullable=False),
-        sa.Column("kind", sa.String(), nullable=False),
-        sa.Column("subject", sa.String(), nullable=False),
-        sa.Column("words", sa.String(), nullable=False),
-        sa.PrimaryKeyConstraint("period_id", "kind", "subject"),
-    )
     create_object_table(
-        "customer",
-        sa.Column("tax_id", sa.String(), nullable=True),
-        sa.Column("name", sa.String(), nullable=True),
+        "refund",
+        sa.Column("resource_id", sa.String(), nullable=True),
+        sa.Column("succeeded_at", UtcDateTime(), nullable=True),
+        sa.Column("failed_at", UtcDateTime(), nullable=True),
+        sa.Column("metadata_json", sa.String(), nullable=True),
+        sa.Column("texts", sa.String(), nullable=True),
+        sa.Column("split_json", sa.String(), nullable=True),
+        sa.Column("customer_id", sa.String(), nullable=True),
     )
-    op.create_table(
-        "decision",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("kind", sa.String(), nullable=False),
-        sa.Column("resource_id", sa.String(), nullable=False),
-        sa.Column("doc_key", sa.String(), nullable=False),
-        sa.Column("amount", sa.BigInteger(), nullable=True),
-        sa.Column("reason", sa.String(), nullable=False),
-        sa.Column("author", sa.String(), nullable=False),
-        sa.Column("at", UtcDateTime(), nullable=False),
-        sa.Column("undone_by", sa.Integer(), nullable=True),
-        sa.Column("reason_type", sa.String(), server_default="", nullable=False),
-        sa.PrimaryKeyConstraint("id"),
-    )
-    op.create_index("ix_decision_connection", "decision", ["connection"])
+    op.create_index("ix_refund_resource_id", "refund", ["resource_id"])
     create_object_table(
         "dispute",
         sa.Column("resource_id", sa.String(), nullable=True),
@@ -176,20 +95,101 @@ def upgrade() -> None:
         sa.Column("due_at", UtcDateTime(), nullable=True),
     )
     op.create_index("ix_dispute_resource_id", "dispute", ["resource_id"])
-    op.create_table(
-        "drift",
-        sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("stream", sa.String(), nullable=False),
-        sa.Column("id", sa.String(), nullable=False),
-        sa.Column("field", sa.String(), nullable=False),
-        sa.Column("kind", sa.String(), nullable=False),
-        sa.Column("ours", sa.String(), nullable=True),
-        sa.Column("theirs", sa.String(), nullable=True),
-        sa.Column("found_at", UtcDateTime(), nullable=False),
-        sa.Column("repaired_at", UtcDateTime(), nullable=True),
-        sa.PrimaryKeyConstraint("connection", "stream", "id", "field"),
+    create_object_table(
+        "customer",
+        sa.Column("tax_id", sa.String(), nullable=True),
+        sa.Column("name", sa.String(), nullable=True),
     )
+    create_object_table("checkout_session")
+    create_object_table("payment_link")
+    create_object_table("payment_method")
+    create_object_table("subscription")
+    create_object_table("billing_invoice")
+
+
+def create_payouts() -> None:
+    create_object_table(
+        "payout",
+        sa.Column("succeeded_at", UtcDateTime(), nullable=True),
+        sa.Column("ended_at", UtcDateTime(), nullable=True),
+        sa.Column("recipient_institution", sa.String(), nullable=True),
+        sa.Column("recipient_number", sa.String(), nullable=True),
+    )
+    op.create_table(
+        "payout_item",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("payout_id", sa.String(), nullable=False),
+        sa.Column("resource_type", sa.String(), nullable=False),
+        sa.Column("resource_id", sa.String(), nullable=False),
+        sa.Column("mode", sa.String(), nullable=False),
+        sa.Column("amount", sa.BigInteger(), nullable=False),
+        sa.Column("currency", sa.String(), nullable=False),
+        sa.Column("body", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("connection", "payout_id", "resource_type", "resource_id"),
+    )
+    op.create_index("ix_payout_item_resource_id", "payout_item", ["resource_id"])
+    op.create_table(
+        "payout_count",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("payout_id", sa.String(), nullable=False),
+        sa.Column("resource_type", sa.String(), nullable=False),
+        sa.Column("announced", sa.Integer(), nullable=True),
+        sa.Column("kept", sa.Integer(), nullable=False),
+        sa.Column("pulled_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("connection", "payout_id", "resource_type"),
+    )
+
+
+def create_accounts() -> None:
     create_object_table("entity")
+    create_object_table("account")
+    create_object_table(
+        "account_number",
+        sa.Column("account_id", sa.String(), nullable=True),
+        sa.Column("number", sa.String(), nullable=True),
+    )
+    op.create_index("ix_account_number_account_id", "account_number", ["account_id"])
+    create_object_table(
+        "account_movement",
+        sa.Column("account_id", sa.String(), nullable=True),
+        sa.Column("direction", sa.String(), nullable=True),
+        sa.Column("balance", sa.BigInteger(), nullable=True),
+    )
+    op.create_index("ix_account_movement_account_id", "account_movement", ["account_id"])
+    create_object_table(
+        "account_statement",
+        sa.Column("account_id", sa.String(), nullable=True),
+    )
+    op.create_index("ix_account_statement_account_id", "account_statement", ["account_id"])
+    create_object_table("account_verification")
+    create_object_table(
+        "transfer",
+        sa.Column("direction", sa.String(), nullable=True),
+    )
+    create_object_table("transfer_batch")
+
+
+def create_links() -> None:
+    create_object_table("institution")
+    create_object_table("link")
+    create_object_table("link_account")
+    create_object_table(
+        "link_movement",
+        sa.Column("account_id", sa.String(), nullable=True),
+    )
+    op.create_index("ix_link_movement_account_id", "link_movement", ["account_id"])
+    create_object_table("refresh_intent")
+    create_object_table("tax_invoice")
+    create_object_table("tax_return")
+    create_object_table(
+        "tax_statement",
+        sa.Column("document_number", sa.String(), nullable=True),
+        sa.Column("period", sa.String(), nullable=True),
+    )
+    create_object_table("webhook_endpoint")
+
+
+def create_inbox() -> None:
     op.create_table(
         "event",
         sa.Column("connection", sa.String(), nullable=False),
@@ -244,6 +244,329 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index("ix_event_replay_event_id", "event_replay", ["event_id"])
+
+
+def create_webhook_secrets() -> None:
+    op.create_table(
+        "webhook_secret",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("label", sa.String(), nullable=False),
+        sa.Column("endpoint_id", sa.String(), nullable=False),
+        sa.Column("encrypted", sa.LargeBinary(), nullable=False),
+        sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.Column("overlap_until", UtcDateTime(), nullable=True),
+        sa.Column("ends_at", UtcDateTime(), nullable=True),
+        sa.Column("last_used_at", UtcDateTime(), nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_webhook_secret_connection", "webhook_secret", ["connection"])
+    op.create_table(
+        "webhook_secret_use",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("mark", sa.String(), nullable=False),
+        sa.Column("last_used_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("connection", "mark"),
+    )
+
+
+def create_windows() -> None:
+    op.create_table(
+        "window",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("stream", sa.String(), nullable=False),
+        sa.Column("since", UtcDateTime(), nullable=True),
+        sa.Column("until", UtcDateTime(), nullable=False),
+        sa.Column("state", sa.String(), nullable=False),
+        sa.Column("part", sa.String(), nullable=True),
+        sa.Column("cursor", sa.String(), nullable=True),
+        sa.Column("pass_number", sa.Integer(), nullable=False),
+        sa.Column("added_in_pass", sa.Integer(), nullable=False),
+        sa.Column("announced", sa.Integer(), nullable=True),
+        sa.Column("pages", sa.Integer(), nullable=False),
+        sa.Column("events", sa.Integer(), nullable=False),
+        sa.Column("reason", sa.String(), nullable=True),
+        sa.Column("opened_at", UtcDateTime(), nullable=False),
+        sa.Column("closed_at", UtcDateTime(), nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("window_stream", "window", ["connection", "stream", "state"])
+    op.create_table(
+        "checkpoint",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("stream", sa.String(), nullable=False),
+        sa.Column("complete_until", UtcDateTime(), nullable=True),
+        sa.Column("pulled_at", UtcDateTime(), nullable=False),
+        sa.Column("objects", sa.Integer(), nullable=False),
+        sa.Column("offered", sa.Boolean(), nullable=False),
+        sa.PrimaryKeyConstraint("connection", "stream"),
+    )
+    op.create_table(
+        "lateness",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("way", sa.String(), nullable=False),
+        sa.Column("on", sa.Date(), nullable=False),
+        sa.Column("step_seconds", sa.Integer(), nullable=False),
+        sa.Column("events", sa.Integer(), nullable=False),
+        sa.Column("worst_seconds", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("connection", "way", "on", "step_seconds"),
+    )
+    op.create_table(
+        "rate_slot",
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("free_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("number"),
+    )
+
+
+def create_differences() -> None:
+    op.create_table(
+        "drift",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("stream", sa.String(), nullable=False),
+        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("field", sa.String(), nullable=False),
+        sa.Column("kind", sa.String(), nullable=False),
+        sa.Column("ours", sa.String(), nullable=True),
+        sa.Column("theirs", sa.String(), nullable=True),
+        sa.Column("found_at", UtcDateTime(), nullable=False),
+        sa.Column("repaired_at", UtcDateTime(), nullable=True),
+        sa.PrimaryKeyConstraint("connection", "stream", "id", "field"),
+    )
+    op.create_table(
+        "stream_finding",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("stream", sa.String(), nullable=False),
+        sa.Column("subject", sa.String(), nullable=False),
+        sa.Column("problem", sa.String(), nullable=False),
+        sa.Column("found_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("connection", "stream", "subject"),
+    )
+    op.create_table(
+        "statement_document",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("statement_id", sa.String(), nullable=False),
+        sa.Column("path", sa.String(), nullable=True),
+        sa.Column("sha256", sa.String(), nullable=True),
+        sa.Column("size", sa.Integer(), nullable=True),
+        sa.Column("problem", sa.String(), nullable=True),
+        sa.Column("looked_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("connection", "statement_id"),
+    )
+
+
+def create_jobs() -> None:
+    op.create_table(
+        "tick",
+        sa.Column("job", sa.String(), nullable=False),
+        sa.Column("planned_at", UtcDateTime(), nullable=False),
+        sa.Column("state", sa.String(), nullable=False),
+        sa.Column("worker", sa.String(), nullable=False),
+        sa.Column("started_at", UtcDateTime(), nullable=False),
+        sa.Column("lease_until", UtcDateTime(), nullable=False),
+        sa.Column("finished_at", UtcDateTime(), nullable=True),
+        sa.Column("outcome", sa.String(), nullable=True),
+        sa.PrimaryKeyConstraint("job", "planned_at"),
+    )
+    op.create_table(
+        "write_check",
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("written_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("name"),
+    )
+    op.create_table(
+        "shared_file",
+        sa.Column("path", sa.String(), nullable=False),
+        sa.Column("part", sa.Integer(), nullable=False),
+        sa.Column("content", sa.LargeBinary(), nullable=False),
+        sa.Column("stored_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("path", "part"),
+    )
+
+
+def create_documents() -> None:
+    op.create_table(
+        "local_invoice",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("doc_key", sa.String(), nullable=False),
+        sa.Column("country", sa.String(), nullable=False),
+        sa.Column("doc_type", sa.String(), nullable=False),
+        sa.Column("series", sa.String(), nullable=False),
+        sa.Column("folio", sa.String(), nullable=False),
+        sa.Column("uuid", sa.String(), nullable=False),
+        sa.Column("issue_date", sa.Date(), nullable=False),
+        sa.Column("due_date", sa.Date(), nullable=True),
+        sa.Column("customer_tax_id", sa.String(), nullable=False),
+        sa.Column("customer_name", sa.String(), nullable=False),
+        sa.Column("net", sa.BigInteger(), nullable=True),
+        sa.Column("exempt", sa.BigInteger(), nullable=True),
+        sa.Column("vat", sa.BigInteger(), nullable=True),
+        sa.Column("total", sa.BigInteger(), nullable=False),
+        sa.Column("currency", sa.String(), nullable=False),
+        sa.Column("status", sa.String(), nullable=False),
+        sa.Column("order_ref", sa.String(), nullable=False),
+        sa.Column("ref_type", sa.String(), nullable=False),
+        sa.Column("ref_number", sa.String(), nullable=False),
+        sa.Column("payment_method", sa.String(), nullable=False),
+        sa.Column("payment_form", sa.String(), nullable=False),
+        sa.Column("raw", sa.String(), nullable=False),
+        sa.Column("file_sha256", sa.String(), nullable=False),
+        sa.Column("updated_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("connection", "doc_key"),
+    )
+    op.create_table(
+        "local_invoice_change",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("doc_key", sa.String(), nullable=False),
+        sa.Column("at", UtcDateTime(), nullable=False),
+        sa.Column("file_sha256", sa.String(), nullable=False),
+        sa.Column("field", sa.String(), nullable=False),
+        sa.Column("before", sa.String(), nullable=False),
+        sa.Column("after", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("local_invoice_change_document", "local_invoice_change", ["connection", "doc_key"])
+    op.create_table(
+        "invoice_file",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("sha256", sa.String(), nullable=False),
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("imported_at", UtcDateTime(), nullable=False),
+        sa.Column("rows", sa.Integer(), nullable=False),
+        sa.Column("added", sa.Integer(), nullable=False),
+        sa.Column("changed", sa.Integer(), nullable=False),
+        sa.Column("totals_accepted", sa.Integer(), server_default="0", nullable=False),
+        sa.PrimaryKeyConstraint("connection", "sha256"),
+    )
+
+
+def create_fees_and_rates() -> None:
+    op.create_table(
+        "payout_report",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("payout_id", sa.String(), nullable=False),
+        sa.Column("sha256", sa.String(), nullable=False),
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("imported_at", UtcDateTime(), nullable=False),
+        sa.Column("rows", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("connection", "payout_id"),
+    )
+    op.create_table(
+        "provider_fee",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("payout_id", sa.String(), nullable=False),
+        sa.Column("resource_id", sa.String(), nullable=False),
+        sa.Column("fee_total", sa.BigInteger(), nullable=False),
+        sa.Column("cells", sa.String(), server_default="{}", nullable=False),
+        sa.PrimaryKeyConstraint("connection", "payout_id", "resource_id"),
+    )
+    op.create_table(
+        "exchange_rate",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("currency", sa.String(), nullable=False),
+        sa.Column("on", sa.Date(), nullable=False),
+        sa.Column("value", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("connection", "currency", "on"),
+    )
+
+
+def create_bank() -> None:
+    op.create_table(
+        "bank_file",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("sha256", sa.String(), nullable=False),
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("account", sa.String(), nullable=False),
+        sa.Column("file_format", sa.String(), nullable=False),
+        sa.Column("since", sa.Date(), nullable=False),
+        sa.Column("until", sa.Date(), nullable=False),
+        sa.Column("currency", sa.String(), nullable=False),
+        sa.Column("opening", sa.BigInteger(), nullable=True),
+        sa.Column("closing", sa.BigInteger(), nullable=True),
+        sa.Column("last_opening", sa.BigInteger(), nullable=True),
+        sa.Column("imported_at", UtcDateTime(), nullable=False),
+        sa.Column("rows", sa.Integer(), nullable=False),
+        sa.Column("added", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("connection", "sha256"),
+    )
+    op.create_table(
+        "bank_line",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("account", sa.String(), nullable=False),
+        sa.Column("booked_on", sa.Date(), nullable=False),
+        sa.Column("amount", sa.BigInteger(), nullable=False),
+        sa.Column("currency", sa.String(), nullable=False),
+        sa.Column("text", sa.String(), nullable=False),
+        sa.Column("reference", sa.String(), nullable=False),
+        sa.Column("file_sha256", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("connection", "id"),
+    )
+    op.create_index("bank_line_day", "bank_line", ["connection", "account", "booked_on"])
+    op.create_table(
+        "bank_mapping",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("account", sa.String(), nullable=False),
+        sa.Column("columns", sa.String(), nullable=False),
+        sa.Column("confirmed_by", sa.String(), nullable=False),
+        sa.Column("confirmed_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("connection", "account"),
+    )
+
+
+def create_runs() -> None:
+    op.create_table(
+        "run",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("as_of", sa.Date(), nullable=False),
+        sa.Column("scope_from", sa.Date(), nullable=True),
+        sa.Column("scope_to", sa.Date(), nullable=True),
+        sa.Column("scope_payout", sa.String(), nullable=True),
+        sa.Column("complete", sa.Boolean(), nullable=False),
+        sa.Column("calendar", sa.String(), nullable=False),
+        sa.Column("summary", sa.String(), nullable=False),
+        sa.Column("started_at", UtcDateTime(), nullable=False),
+        sa.Column("finished_at", UtcDateTime(), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("pruned_at", UtcDateTime(), nullable=True),
+        sa.PrimaryKeyConstraint("connection", "id"),
+    )
+    op.create_table(
+        "payout_result",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("run_id", sa.String(), nullable=False),
+        sa.Column("payout_id", sa.String(), nullable=False),
+        sa.Column("payout_date", sa.Date(), nullable=True),
+        sa.Column("status_recon", sa.String(), nullable=False),
+        sa.Column("difference", sa.BigInteger(), nullable=False),
+        sa.Column("columns", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("connection", "run_id", "payout_id"),
+    )
+    op.create_index(
+        "payout_result_day",
+        "payout_result",
+        ["connection", "run_id", "payout_date", "payout_id", "status_recon", "difference"],
+    )
+    op.create_table(
+        "result_chunk",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("run_id", sa.String(), nullable=False),
+        sa.Column("kind", sa.String(), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("rows", sa.Integer(), nullable=False),
+        sa.Column("since", sa.Date(), nullable=True),
+        sa.Column("until", sa.Date(), nullable=True),
+        sa.Column("undated", sa.Integer(), nullable=False),
+        sa.Column("with_balance", sa.Integer(), nullable=False),
+        sa.Column("content", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("connection", "run_id", "kind", "number"),
+    )
+
+
+def create_exceptions() -> None:
     op.create_table(
         "exception",
         sa.Column("connection", sa.String(), nullable=False),
@@ -288,44 +611,77 @@ def upgrade() -> None:
     )
     op.create_index("ix_exception_change_exception_id", "exception_change", ["exception_id"])
     op.create_table(
-        "exchange_rate",
+        "run_finding",
         sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("run_id", sa.String(), nullable=False),
+        sa.Column("exception_id", sa.String(), nullable=False),
+        sa.Column("code", sa.String(), nullable=False),
+        sa.Column("severity", sa.String(), nullable=False),
+        sa.Column("subject", sa.String(), nullable=False),
+        sa.Column("amount_at_risk", sa.BigInteger(), nullable=False),
         sa.Column("currency", sa.String(), nullable=False),
-        sa.Column("on", sa.Date(), nullable=False),
-        sa.Column("value", sa.String(), nullable=False),
-        sa.PrimaryKeyConstraint("connection", "currency", "on"),
+        sa.PrimaryKeyConstraint("connection", "run_id", "exception_id"),
     )
-    create_object_table("institution")
+
+
+def create_decisions_and_periods() -> None:
     op.create_table(
-        "invitation",
-        sa.Column("sha256", sa.String(), nullable=False),
-        sa.Column("made_at", UtcDateTime(), nullable=False),
-        sa.Column("expires_at", UtcDateTime(), nullable=False),
-        sa.Column("used_at", UtcDateTime(), nullable=True),
-        sa.PrimaryKeyConstraint("sha256"),
-    )
-    op.create_table(
-        "invoice_file",
+        "decision",
+        sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("sha256", sa.String(), nullable=False),
-        sa.Column("name", sa.String(), nullable=False),
-        sa.Column("imported_at", UtcDateTime(), nullable=False),
-        sa.Column("rows", sa.Integer(), nullable=False),
-        sa.Column("added", sa.Integer(), nullable=False),
-        sa.Column("changed", sa.Integer(), nullable=False),
-        sa.Column("totals_accepted", sa.Integer(), server_default="0", nullable=False),
-        sa.PrimaryKeyConstraint("connection", "sha256"),
+        sa.Column("kind", sa.String(), nullable=False),
+        sa.Column("resource_id", sa.String(), nullable=False),
+        sa.Column("doc_key", sa.String(), nullable=False),
+        sa.Column("amount", sa.BigInteger(), nullable=True),
+        sa.Column("reason", sa.String(), nullable=False),
+        sa.Column("author", sa.String(), nullable=False),
+        sa.Column("at", UtcDateTime(), nullable=False),
+        sa.Column("undone_by", sa.Integer(), nullable=True),
+        sa.Column("reason_type", sa.String(), server_default="", nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_decision_connection", "decision", ["connection"])
+    op.create_table(
+        "period",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("since", sa.Date(), nullable=True),
+        sa.Column("until", sa.Date(), nullable=False),
+        sa.Column("ends_at", UtcDateTime(), nullable=False),
+        sa.Column("run_id", sa.String(), nullable=False),
+        sa.Column("reason", sa.String(), nullable=False),
+        sa.Column("closed_by", sa.String(), nullable=False),
+        sa.Column("closed_at", UtcDateTime(), nullable=False),
+        sa.Column("reopened_by", sa.String(), nullable=False),
+        sa.Column("reopened_at", UtcDateTime(), nullable=True),
+        sa.Column("reopened_for", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_period_connection", "period", ["connection"])
+    op.create_table(
+        "closed_figure",
+        sa.Column("period_id", sa.Integer(), nullable=False),
+        sa.Column("kind", sa.String(), nullable=False),
+        sa.Column("subject", sa.String(), nullable=False),
+        sa.Column("words", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("period_id", "kind", "subject"),
     )
     op.create_table(
-        "lateness",
-        sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("way", sa.String(), nullable=False),
-        sa.Column("on", sa.Date(), nullable=False),
-        sa.Column("step_seconds", sa.Integer(), nullable=False),
-        sa.Column("events", sa.Integer(), nullable=False),
-        sa.Column("worst_seconds", sa.Integer(), nullable=False),
-        sa.PrimaryKeyConstraint("connection", "way", "on", "step_seconds"),
+        "adjustment",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("period_id", sa.Integer(), nullable=False),
+        sa.Column("run_id", sa.String(), nullable=False),
+        sa.Column("kind", sa.String(), nullable=False),
+        sa.Column("subject", sa.String(), nullable=False),
+        sa.Column("before", sa.String(), nullable=False),
+        sa.Column("after", sa.String(), nullable=False),
+        sa.Column("found_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
     )
+    op.create_index("adjustment_subject", "adjustment", ["period_id", "kind", "subject"])
+
+
+def create_journal() -> None:
     op.create_table(
         "journal_entry",
         sa.Column("connection", sa.String(), nullable=False),
@@ -355,169 +711,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index("ix_journal_export_connection", "journal_export", ["connection"])
-    create_object_table("link")
-    create_object_table("link_account")
-    create_object_table(
-        "link_movement",
-        sa.Column("account_id", sa.String(), nullable=True),
-    )
-    op.create_index("ix_link_movement_account_id", "link_movement", ["account_id"])
-    op.create_table(
-        "local_invoice",
-        sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("doc_key", sa.String(), nullable=False),
-        sa.Column("country", sa.String(), nullable=False),
-        sa.Column("doc_type", sa.String(), nullable=False),
-        sa.Column("series", sa.String(), nullable=False),
-        sa.Column("folio", sa.String(), nullable=False),
-        sa.Column("uuid", sa.String(), nullable=False),
-        sa.Column("issue_date", sa.Date(), nullable=False),
-        sa.Column("due_date", sa.Date(), nullable=True),
-        sa.Column("customer_tax_id", sa.String(), nullable=False),
-        sa.Column("customer_name", sa.String(), nullable=False),
-        sa.Column("net", sa.BigInteger(), nullable=True),
-        sa.Column("exempt", sa.BigInteger(), nullable=True),
-        sa.Column("vat", sa.BigInteger(), nullable=True),
-        sa.Column("total", sa.BigInteger(), nullable=False),
-        sa.Column("currency", sa.String(), nullable=False),
-        sa.Column("status", sa.String(), nullable=False),
-        sa.Column("order_ref", sa.String(), nullable=False),
-        sa.Column("ref_type", sa.String(), nullable=False),
-        sa.Column("ref_number", sa.String(), nullable=False),
-        sa.Column("payment_method", sa.String(), nullable=False),
-        sa.Column("payment_form", sa.String(), nullable=False),
-        sa.Column("raw", sa.String(), nullable=False),
-        sa.Column("file_sha256", sa.String(), nullable=False),
-        sa.Column("updated_at", UtcDateTime(), nullable=False),
-        sa.PrimaryKeyConstraint("connection", "doc_key"),
-    )
-    op.create_table(
-        "local_invoice_change",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("doc_key", sa.String(), nullable=False),
-        sa.Column("at", UtcDateTime(), nullable=False),
-        sa.Column("file_sha256", sa.String(), nullable=False),
-        sa.Column("field", sa.String(), nullable=False),
-        sa.Column("before", sa.String(), nullable=False),
-        sa.Column("after", sa.String(), nullable=False),
-        sa.PrimaryKeyConstraint("id"),
-    )
-    op.create_index("local_invoice_change_document", "local_invoice_change", ["connection", "doc_key"])
-    op.create_table(
-        "known_device",
-        sa.Column("sha256", sa.String(), nullable=False),
-        sa.Column("person_id", sa.Integer(), nullable=False),
-        sa.Column("failures", sa.Integer(), nullable=False),
-        sa.Column("seen_at", UtcDateTime(), nullable=False),
-        sa.PrimaryKeyConstraint("sha256", "person_id"),
-    )
-    op.create_table(
-        "login_failure",
-        sa.Column("account", sa.String(), nullable=False),
-        sa.Column("network", sa.String(), nullable=False),
-        sa.Column("failures", sa.Integer(), nullable=False),
-        sa.Column("last_at", UtcDateTime(), nullable=False),
-        sa.PrimaryKeyConstraint("account", "network"),
-    )
-    op.create_table(
-        "login_session",
-        sa.Column("sha256", sa.String(), nullable=False),
-        sa.Column("person_id", sa.Integer(), nullable=False),
-        sa.Column("password_sha256", sa.String(), nullable=False),
-        sa.Column("opened_at", UtcDateTime(), nullable=False),
-        sa.Column("expires_at", UtcDateTime(), nullable=False),
-        sa.Column("ended_at", UtcDateTime(), nullable=True),
-        sa.PrimaryKeyConstraint("sha256"),
-    )
-    op.create_index("ix_login_session_person_id", "login_session", ["person_id"])
-    create_object_table(
-        "payment_intent",
-        sa.Column("succeeded_at", UtcDateTime(), nullable=True),
-        sa.Column("subtype", sa.String(), nullable=True),
-        sa.Column("customer_tax_id", sa.String(), nullable=True),
-        sa.Column("customer_name", sa.String(), nullable=True),
-        sa.Column("sender_tax_id", sa.String(), nullable=True),
-        sa.Column("metadata_json", sa.String(), nullable=True),
-        sa.Column("texts", sa.String(), nullable=True),
-        sa.Column("split_json", sa.String(), nullable=True),
-        sa.Column("customer_id", sa.String(), nullable=True),
-    )
-    create_object_table("payment_link")
-    create_object_table("payment_method")
-    create_object_table(
-        "payout",
-        sa.Column("succeeded_at", UtcDateTime(), nullable=True),
-        sa.Column("ended_at", UtcDateTime(), nullable=True),
-        sa.Column("recipient_institution", sa.String(), nullable=True),
-        sa.Column("recipient_number", sa.String(), nullable=True),
-    )
-    op.create_table(
-        "payout_count",
-        sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("payout_id", sa.String(), nullable=False),
-        sa.Column("resource_type", sa.String(), nullable=False),
-        sa.Column("announced", sa.Integer(), nullable=True),
-        sa.Column("kept", sa.Integer(), nullable=False),
-        sa.Column("pulled_at", UtcDateTime(), nullable=False),
-        sa.PrimaryKeyConstraint("connection", "payout_id", "resource_type"),
-    )
-    op.create_table(
-        "payout_item",
-        sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("payout_id", sa.String(), nullable=False),
-        sa.Column("resource_type", sa.String(), nullable=False),
-        sa.Column("resource_id", sa.String(), nullable=False),
-        sa.Column("mode", sa.String(), nullable=False),
-        sa.Column("amount", sa.BigInteger(), nullable=False),
-        sa.Column("currency", sa.String(), nullable=False),
-        sa.Column("body", sa.String(), nullable=False),
-        sa.PrimaryKeyConstraint("connection", "payout_id", "resource_type", "resource_id"),
-    )
-    op.create_index("ix_payout_item_resource_id", "payout_item", ["resource_id"])
-    op.create_table(
-        "payout_report",
-        sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("payout_id", sa.String(), nullable=False),
-        sa.Column("sha256", sa.String(), nullable=False),
-        sa.Column("name", sa.String(), nullable=False),
-        sa.Column("imported_at", UtcDateTime(), nullable=False),
-        sa.Column("rows", sa.Integer(), nullable=False),
-        sa.PrimaryKeyConstraint("connection", "payout_id"),
-    )
-    op.create_table(
-        "payout_result",
-        sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("run_id", sa.String(), nullable=False),
-        sa.Column("payout_id", sa.String(), nullable=False),
-        sa.Column("payout_date", sa.Date(), nullable=True),
-        sa.Column("status_recon", sa.String(), nullable=False),
-        sa.Column("difference", sa.BigInteger(), nullable=False),
-        sa.Column("columns", sa.String(), nullable=False),
-        sa.PrimaryKeyConstraint("connection", "run_id", "payout_id"),
-    )
-    op.create_index(
-        "payout_result_day",
-        "payout_result",
-        ["connection", "run_id", "payout_date", "payout_id", "status_recon", "difference"],
-    )
-    op.create_table(
-        "period",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("since", sa.Date(), nullable=True),
-        sa.Column("until", sa.Date(), nullable=False),
-        sa.Column("ends_at", UtcDateTime(), nullable=False),
-        sa.Column("run_id", sa.String(), nullable=False),
-        sa.Column("reason", sa.String(), nullable=False),
-        sa.Column("closed_by", sa.String(), nullable=False),
-        sa.Column("closed_at", UtcDateTime(), nullable=False),
-        sa.Column("reopened_by", sa.String(), nullable=False),
-        sa.Column("reopened_at", UtcDateTime(), nullable=True),
-        sa.Column("reopened_for", sa.String(), nullable=False),
-        sa.PrimaryKeyConstraint("id"),
-    )
-    op.create_index("ix_period_connection", "period", ["connection"])
+
+
+def create_people() -> None:
     op.create_table(
         "person",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -530,32 +726,71 @@ def upgrade() -> None:
         sa.UniqueConstraint("email"),
     )
     op.create_table(
-        "provider_fee",
-        sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("payout_id", sa.String(), nullable=False),
-        sa.Column("resource_id", sa.String(), nullable=False),
-        sa.Column("fee_total", sa.BigInteger(), nullable=False),
-        sa.Column("cells", sa.String(), server_default="{}", nullable=False),
-        sa.PrimaryKeyConstraint("connection", "payout_id", "resource_id"),
+        "invitation",
+        sa.Column("sha256", sa.String(), nullable=False),
+        sa.Column("made_at", UtcDateTime(), nullable=False),
+        sa.Column("expires_at", UtcDateTime(), nullable=False),
+        sa.Column("used_at", UtcDateTime(), nullable=True),
+        sa.PrimaryKeyConstraint("sha256"),
     )
     op.create_table(
-        "rate_slot",
-        sa.Column("number", sa.Integer(), nullable=False),
-        sa.Column("free_at", UtcDateTime(), nullable=False),
-        sa.PrimaryKeyConstraint("number"),
+        "known_device",
+        sa.Column("sha256", sa.String(), nullable=False),
+        sa.Column("person_id", sa.Integer(), nullable=False),
+        sa.Column("failures", sa.Integer(), nullable=False),
+        sa.Column("seen_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("sha256", "person_id"),
     )
-    create_object_table("refresh_intent")
-    create_object_table(
-        "refund",
-        sa.Column("resource_id", sa.String(), nullable=True),
-        sa.Column("succeeded_at", UtcDateTime(), nullable=True),
-        sa.Column("failed_at", UtcDateTime(), nullable=True),
-        sa.Column("metadata_json", sa.String(), nullable=True),
-        sa.Column("texts", sa.String(), nullable=True),
-        sa.Column("split_json", sa.String(), nullable=True),
-        sa.Column("customer_id", sa.String(), nullable=True),
+    op.create_table(
+        "login_session",
+        sa.Column("sha256", sa.String(), nullable=False),
+        sa.Column("person_id", sa.Integer(), nullable=False),
+        sa.Column("password_sha256", sa.String(), nullable=False),
+        sa.Column("opened_at", UtcDateTime(), nullable=False),
+        sa.Column("expires_at", UtcDateTime(), nullable=False),
+        sa.Column("ended_at", UtcDateTime(), nullable=True),
+        sa.PrimaryKeyConstraint("sha256"),
     )
-    op.create_index("ix_refund_resource_id", "refund", ["resource_id"])
+    op.create_index("ix_login_session_person_id", "login_session", ["person_id"])
+    op.create_table(
+        "login_failure",
+        sa.Column("account", sa.String(), nullable=False),
+        sa.Column("network", sa.String(), nullable=False),
+        sa.Column("failures", sa.Integer(), nullable=False),
+        sa.Column("last_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("account", "network"),
+    )
+
+
+def create_tokens_and_audit() -> None:
+    op.create_table(
+        "token",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("sha256", sa.String(), nullable=False),
+        sa.Column("role", sa.String(), nullable=False),
+        sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.Column("revoked_at", UtcDateTime(), nullable=True),
+        sa.Column("last_used_at", UtcDateTime(), nullable=True),
+        sa.Column("scopes", sa.String(), server_default="reports api metrics", nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("name"),
+        sa.UniqueConstraint("sha256"),
+    )
+    op.create_table(
+        "audit_entry",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("at", UtcDateTime(), nullable=False),
+        sa.Column("who", sa.String(), nullable=False),
+        sa.Column("action", sa.String(), nullable=False),
+        sa.Column("subject", sa.String(), nullable=False),
+        sa.Column("address", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("audit_entry_at", "audit_entry", ["at"])
+
+
+def create_report_files() -> None:
     op.create_table(
         "report_file",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -591,163 +826,4 @@ def upgrade() -> None:
         sa.Column("seen_at", UtcDateTime(), nullable=False),
         sa.Column("finished_at", UtcDateTime(), nullable=True),
         sa.PrimaryKeyConstraint("id"),
-    )
-    op.create_table(
-        "result_chunk",
-        sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("run_id", sa.String(), nullable=False),
-        sa.Column("kind", sa.String(), nullable=False),
-        sa.Column("number", sa.Integer(), nullable=False),
-        sa.Column("rows", sa.Integer(), nullable=False),
-        sa.Column("since", sa.Date(), nullable=True),
-        sa.Column("until", sa.Date(), nullable=True),
-        sa.Column("undated", sa.Integer(), nullable=False),
-        sa.Column("with_balance", sa.Integer(), nullable=False),
-        sa.Column("content", sa.LargeBinary(), nullable=False),
-        sa.PrimaryKeyConstraint("connection", "run_id", "kind", "number"),
-    )
-    op.create_table(
-        "run",
-        sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("id", sa.String(), nullable=False),
-        sa.Column("as_of", sa.Date(), nullable=False),
-        sa.Column("scope_from", sa.Date(), nullable=True),
-        sa.Column("scope_to", sa.Date(), nullable=True),
-        sa.Column("scope_payout", sa.String(), nullable=True),
-        sa.Column("complete", sa.Boolean(), nullable=False),
-        sa.Column("calendar", sa.String(), nullable=False),
-        sa.Column("summary", sa.String(), nullable=False),
-        sa.Column("started_at", UtcDateTime(), nullable=False),
-        sa.Column("finished_at", UtcDateTime(), nullable=False),
-        sa.Column("number", sa.Integer(), nullable=False),
-        sa.Column("pruned_at", UtcDateTime(), nullable=True),
-        sa.PrimaryKeyConstraint("connection", "id"),
-    )
-    op.create_table(
-        "run_finding",
-        sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("run_id", sa.String(), nullable=False),
-        sa.Column("exception_id", sa.String(), nullable=False),
-        sa.Column("code", sa.String(), nullable=False),
-        sa.Column("severity", sa.String(), nullable=False),
-        sa.Column("subject", sa.String(), nullable=False),
-        sa.Column("amount_at_risk", sa.BigInteger(), nullable=False),
-        sa.Column("currency", sa.String(), nullable=False),
-        sa.PrimaryKeyConstraint("connection", "run_id", "exception_id"),
-    )
-    op.create_table(
-        "statement_document",
-        sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("statement_id", sa.String(), nullable=False),
-        sa.Column("path", sa.String(), nullable=True),
-        sa.Column("sha256", sa.String(), nullable=True),
-        sa.Column("size", sa.Integer(), nullable=True),
-        sa.Column("problem", sa.String(), nullable=True),
-        sa.Column("looked_at", UtcDateTime(), nullable=False),
-        sa.PrimaryKeyConstraint("connection", "statement_id"),
-    )
-    op.create_table(
-        "stream_finding",
-        sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("stream", sa.String(), nullable=False),
-        sa.Column("subject", sa.String(), nullable=False),
-        sa.Column("problem", sa.String(), nullable=False),
-        sa.Column("found_at", UtcDateTime(), nullable=False),
-        sa.PrimaryKeyConstraint("connection", "stream", "subject"),
-    )
-    create_object_table("subscription")
-    create_object_table("tax_invoice")
-    create_object_table("tax_return")
-    create_object_table(
-        "tax_statement",
-        sa.Column("document_number", sa.String(), nullable=True),
-        sa.Column("period", sa.String(), nullable=True),
-    )
-    op.create_table(
-        "tick",
-        sa.Column("job", sa.String(), nullable=False),
-        sa.Column("planned_at", UtcDateTime(), nullable=False),
-        sa.Column("state", sa.String(), nullable=False),
-        sa.Column("worker", sa.String(), nullable=False),
-        sa.Column("started_at", UtcDateTime(), nullable=False),
-        sa.Column("lease_until", UtcDateTime(), nullable=False),
-        sa.Column("finished_at", UtcDateTime(), nullable=True),
-        sa.Column("outcome", sa.String(), nullable=True),
-        sa.PrimaryKeyConstraint("job", "planned_at"),
-    )
-    op.create_table(
-        "token",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("name", sa.String(), nullable=False),
-        sa.Column("sha256", sa.String(), nullable=False),
-        sa.Column("role", sa.String(), nullable=False),
-        sa.Column("created_at", UtcDateTime(), nullable=False),
-        sa.Column("revoked_at", UtcDateTime(), nullable=True),
-        sa.Column("last_used_at", UtcDateTime(), nullable=True),
-        sa.Column("scopes", sa.String(), server_default="reports api metrics", nullable=False),
-        sa.PrimaryKeyConstraint("id"),
-        sa.UniqueConstraint("name"),
-        sa.UniqueConstraint("sha256"),
-    )
-    create_object_table(
-        "transfer",
-        sa.Column("direction", sa.String(), nullable=True),
-    )
-    create_object_table("transfer_batch")
-    create_object_table("webhook_endpoint")
-    op.create_table(
-        "webhook_secret",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("label", sa.String(), nullable=False),
-        sa.Column("endpoint_id", sa.String(), nullable=False),
-        sa.Column("encrypted", sa.LargeBinary(), nullable=False),
-        sa.Column("created_at", UtcDateTime(), nullable=False),
-        sa.Column("overlap_until", UtcDateTime(), nullable=True),
-        sa.Column("ends_at", UtcDateTime(), nullable=True),
-        sa.Column("last_used_at", UtcDateTime(), nullable=True),
-        sa.PrimaryKeyConstraint("id"),
-    )
-    op.create_index("ix_webhook_secret_connection", "webhook_secret", ["connection"])
-    op.create_table(
-        "webhook_secret_use",
-        sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("mark", sa.String(), nullable=False),
-        sa.Column("last_used_at", UtcDateTime(), nullable=False),
-        sa.PrimaryKeyConstraint("connection", "mark"),
-    )
-    op.create_table(
-        "window",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("connection", sa.String(), nullable=False),
-        sa.Column("stream", sa.String(), nullable=False),
-        sa.Column("since", UtcDateTime(), nullable=True),
-        sa.Column("until", UtcDateTime(), nullable=False),
-        sa.Column("state", sa.String(), nullable=False),
-        sa.Column("part", sa.String(), nullable=True),
-        sa.Column("cursor", sa.String(), nullable=True),
-        sa.Column("pass_number", sa.Integer(), nullable=False),
-        sa.Column("added_in_pass", sa.Integer(), nullable=False),
-        sa.Column("announced", sa.Integer(), nullable=True),
-        sa.Column("pages", sa.Integer(), nullable=False),
-        sa.Column("events", sa.Integer(), nullable=False),
-        sa.Column("reason", sa.String(), nullable=True),
-        sa.Column("opened_at", UtcDateTime(), nullable=False),
-        sa.Column("closed_at", UtcDateTime(), nullable=True),
-        sa.PrimaryKeyConstraint("id"),
-    )
-    op.create_index("window_stream", "window", ["connection", "stream", "state"])
-    op.create_table(
-        "write_check",
-        sa.Column("name", sa.String(), nullable=False),
-        sa.Column("written_at", UtcDateTime(), nullable=False),
-        sa.PrimaryKeyConstraint("name"),
-    )
-    op.create_table(
-        "shared_file",
-        sa.Column("path", sa.String(), nullable=False),
-        sa.Column("part", sa.Integer(), nullable=False),
-        sa.Column("content", sa.LargeBinary(), nullable=False),
-        sa.Column("stored_at", UtcDateTime(), nullable=False),
-        sa.PrimaryKeyConstraint("path", "part"),
     )

@@ -166,7 +166,7 @@ def check_proxy(installation: Installation, seen: Sequence[str]) -> Check:
     settings = installation.settings
     is_behind = settings.public_url is not None and not is_on_this_machine(settings.public_url)
     if not is_behind or not seen:
-        return Check("", PROXY, Verdict.OK, "people come directly" if seen else "nobody has come yet")
+        return Check("", PROXY, Verdict.OK, "people come directly" if seen else "no request has come yet")
     if all(is_trusted(one, settings.trusted_proxies) for one in seen):
         advice = "let the proxy set X-Forwarded-For to the address it sees, as docs/operate.md shows"
         found = f"the last {len(seen)} logins seem to come from the proxy itself, {seen[0]}"

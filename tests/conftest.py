@@ -17,7 +17,7 @@ from consumer.facts.store import Store
 from tests.budget import Budget, read_listed
 from tests.databases import Databases, find_programs, make_database, migrate, run_postgresql
 from tests.merchant import settings_of
-from tests.thoroughness import IS_FULL, for_run
+from tests.thoroughness import AWAY, IS_FULL, for_run
 
 QUIET = [
     "--no-sandbox",
@@ -58,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Turn every skip into a failure where the run must be complete; a registry that is away is named at its end."""
     report = yield
-    is_away = "the registry does not give" in str(report.longrepr)
+    is_away = AWAY in str(report.longrepr)
     if COMPLETE and report.skipped and not is_away and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = f"skipped, but CUADRE_TEST_COMPLETE=1: {report.longrepr}"

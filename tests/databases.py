@@ -149,7 +149,7 @@ class Databases:
 
 
 def _is_left_alone(connection: sa.Connection) -> bool:
-    """Return False if somebody is still connected a second after the test; who has just left is waited for."""
+    """Return False if a client is still connected a second after the test; one that is leaving is waited for."""
     others = sa.text("SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
     for _ in range(100):
         if not connection.execute(others).all():

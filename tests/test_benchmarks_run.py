@@ -59,7 +59,7 @@ RUNS: dict[str, tuple[list[str], dict[str, int]]] = {
         {r"^CSV of 10000 rows: ": 4, r"^XLSX of 500 rows x \d+ columns: ": 2, r"^page /payouts/po_0000500: 200, ": 1,
          r"^page /\S*: 200, first ": 40},
     ),
-    # A hundredth of a million would be held whole; from 17,500 on it is told as it is walked through.
+    # A hundredth of a million would be held whole; from 17,500 on it is made as it is walked through.
     "sandbox/bench_sandbox_scale.py": (
         ["18000"],
         {r"^(happenings|documents|truth|served) ": 4, r" ms  /v[12]/": 10},

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def test_the_data_folder_is_closed_to_others(tmp_path: Path) -> None:
-    """Event bodies and books hold personal data, so nobody else on the machine may read them."""
+    """Event bodies and books hold personal data, so no other user of the machine may read them."""
     folder = tmp_path / "data"
     environ = {
         "CUADRE_PROVIDER_URL": "http://provider.test",

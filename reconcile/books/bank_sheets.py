@@ -91,8 +91,20 @@ def _refuse_doubled(header: Header) -> Iterator[Reject]:
             yield Reject(header.line, name, "", Message("books.column_twice"))
 
 
+def _refuse_currencies(rows: Sequence[Row], header: Header, country: str) -> Iterator[Reject]:
+    for row in rows:
+        written = header.cell(row, "currency")
+        try:
+            words.to_currency(written, country, COUNTRIES[country].currency)
+        except words.WordError as error:
+            yield Reject(row.line, header.name("currency"), written, error.message)
+
+
 def _read(sheet: Sheet, rows: Sequence[Row], totals: Sequence[Row], header: Header, *, country: str) -> BankReading:
     name = sheet.form
+    unknown = tuple(_refuse_currencies(rows, header, country))
+    if unknown:
+        return BankReading(name, rejects=unknown)
     try:
         convention = _decide(sheet, rows, header, country)
     except FigureError as error:

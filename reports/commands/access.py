@@ -146,4 +146,4 @@ def greet(installation: Installation, address: str) -> None:
     key = invite(installation.store, now=utc_now())
     if key is not None:
         link = f"{installation.settings.public_url or address}/welcome/{key}"
-        say(f"nobody can log in yet; this link makes the first admin, once, within 24 hours: {link}")
+        say(f"no login exists yet; this link makes the first admin, once, within 24 hours: {link}")

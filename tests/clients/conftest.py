@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
+from tests.thoroughness import AWAY
+
 HERE = Path(__file__).parent
-AWAY = "the registry does not give"
 SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 

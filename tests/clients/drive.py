@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from fintoc import Fintoc, core  # type: ignore[import-not-found]
+from fintoc import Fintoc, core
 
 ADDRESS, KEY_FILE, GIVEN = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 KEY = "sk_test_sandbox"

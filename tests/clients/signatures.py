@@ -3,8 +3,8 @@
 import json
 import sys
 
-from fintoc.errors import WebhookSignatureError  # type: ignore[import-not-found]
-from fintoc.webhook import WebhookSignature  # type: ignore[import-not-found]
+from fintoc.errors import WebhookSignatureError
+from fintoc.webhook import WebhookSignature
 
 
 def verify(body: str, header: str, secret: str) -> str:

@@ -40,7 +40,7 @@ CASES = (
     Case("no body", "taken", body=""),
     Case("a long body", "taken", body='{"data":"' + "x" * 200_000 + '"}'),
     Case("a secret of live mode", "taken", secret="whsec_live_kY8cxHAHSD9WvzUf7Z7Ky-yx"),
-    Case("schemes nobody knows", "taken", header="t={t},v0=1,v1={v1},v2=abc"),
+    Case("unknown schemes", "taken", header="t={t},v0=1,v1={v1},v2=abc"),
     Case("another order", "taken", header="v1={v1},t={t}"),
     Case("almost too old", "taken", age=280),
     Case("too old", "refused", age=320),

@@ -71,10 +71,10 @@ def test_a_night_keeps_what_it_found(file: Store) -> None:
     for day, kind in ((SUNDAY, "whole"), (MONDAY, "quick")):
         found = check_night(file, day)
         assert (found.status, found.lines) == (Completion.DONE, [])
-        (told,) = check_disk(file)
-        assert told.verdict is Verdict.OK
-        assert told.found.startswith(f"the {kind} check of 20")
-        assert told.found.endswith(" found nothing wrong")
+        (shown,) = check_disk(file)
+        assert shown.verdict is Verdict.OK
+        assert shown.found.startswith(f"the {kind} check of 20")
+        assert shown.found.endswith(" found nothing wrong")
 
 
 def test_a_damaged_file_is_told_everywhere_until_it_is_whole(
@@ -97,7 +97,7 @@ def test_a_damaged_file_is_told_everywhere_until_it_is_whole(
         alarms.look()
         alarms.look()
         assert metric() == 1.0
-        (told,) = check_disk(file)
+        (shown,) = check_disk(file)
         file.close()
         restore(path, migrated_sqlite)
         assert check_night(file, MONDAY).status is Completion.DONE
@@ -108,7 +108,7 @@ def test_a_damaged_file_is_told_everywhere_until_it_is_whole(
     assert len(night.lines) == 1
     assert night.lines[0].startswith(f"{path} is damaged: ")
     assert night.lines[0].endswith(f": {ADVICE}")
-    assert (told.verdict, told.advice) == (Verdict.FAILURE, ADVICE)
+    assert (shown.verdict, shown.advice) == (Verdict.FAILURE, ADVICE)
     said = [(one["event"], one["check"]) for one in lines if one.get("check") == "disk"]
     assert said == [("alarm", "disk"), ("alarm over", "disk")]
 

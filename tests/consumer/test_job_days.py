@@ -25,7 +25,7 @@ def test_the_banking_cut_is_run_on_chilean_bank_days(tmp_path: Path, on: date, *
 
 
 def test_the_merchant_s_own_days_count_from_when_they_are_written_down(tmp_path: Path) -> None:
-    """A day that a new law closes has no cut, without a restart; a file nobody can read leaves the library's days."""
+    """A day that a new law closes has no cut, without a restart; an unreadable file leaves the library's days."""
     is_due, thursday = bank_days_of(tmp_path, "cl"), date(2026, 10, 15)
     file = tmp_path / "calendars" / "cl.toml"
     file.parent.mkdir()

@@ -76,7 +76,7 @@ def test_a_night_is_for_the_day_before_and_the_cut_for_the_day_itself(jobs: Call
 
 @sqlite_only
 def test_a_job_hands_on_its_lines_or_what_is_left(jobs: Callable[..., dict[str, Job]]) -> None:
-    """Work that was whole is told in its own lines; work that was not ends the tick as incomplete with them."""
+    """Work that was whole is listed in its own lines; work that was not ends the tick as incomplete with them."""
     done: list[tuple[str, str, date]] = []
     assert jobs(done=done)["nightly:mx"].run(date(2026, 10, 8)) == "main: all of it"
     assert done == [("night", "mx", date(2026, 10, 8))]
@@ -87,8 +87,8 @@ def test_a_job_hands_on_its_lines_or_what_is_left(jobs: Callable[..., dict[str, 
 @sqlite_only
 def test_the_endpoint_is_not_missed_where_none_is_expected(jobs: Callable[..., dict[str, Job]]) -> None:
     """An installation without public address and secret lives by the event log, and its hourly look is well."""
-    told = jobs()["endpoint:main"].run(date(2026, 10, 9))
-    assert told == "main: webhook endpoint: none is expected: no public address and no secret"
+    shown = jobs()["endpoint:main"].run(date(2026, 10, 9))
+    assert shown == "main: webhook endpoint: none is expected: no public address and no secret"
 
 
 @sqlite_only

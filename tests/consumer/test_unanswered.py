@@ -11,7 +11,7 @@ from consumer.health import health
 
 
 def test_a_question_that_hangs_is_asked_once() -> None:
-    """Whoever asks meanwhile is told in time; once it ends the next question is answered."""
+    """A request meanwhile is answered in time; once it ends the next question is answered."""
     patience = Patience[int](0.05)
     held, asked = threading.Event(), []
 

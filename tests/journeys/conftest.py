@@ -39,7 +39,7 @@ class Demo:
     """A demo that has played its month and serves its pages."""
 
     summary: dict[str, Any]
-    told: str
+    shown: str
     address: str
 
 
@@ -51,12 +51,12 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     command = [sys.executable, "-m", "cuadre", "demo", "--json", "--port", str(port)]
     environ = {**clean, "CUADRE_DATA_DIR": str(folder / "data"), "PYTHONUNBUFFERED": "1"}
     with (
-        (folder / "told").open("wb") as told,
-        subprocess.Popen(command, cwd=folder, env=environ, stdout=subprocess.PIPE, stderr=told) as process,
+        (folder / "shown").open("wb") as shown,
+        subprocess.Popen(command, cwd=folder, env=environ, stdout=subprocess.PIPE, stderr=shown) as process,
     ):
         assert process.stdout is not None
         summary = process.stdout.readline()
-        said = (folder / "told").read_text(encoding="utf-8")
+        said = (folder / "shown").read_text(encoding="utf-8")
         assert summary, f"the demo ended before it served: {said}"
         yield Demo(json.loads(summary), said, f"http://127.0.0.1:{port}")
         process.send_signal(signal.SIGTERM)

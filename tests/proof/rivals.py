@@ -29,7 +29,7 @@ ENVIRON = {
     "CUADRE_API_KEY": "sk_test_sandbox",
     "CUADRE_COUNTRY": "cl",
 }
-# Far fewer pages than usual, so that every few commits somebody begins the log anew.
+# Far fewer pages than usual, so that every few commits begin the log anew.
 PAGES = 25
 
 

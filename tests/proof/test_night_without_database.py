@@ -41,11 +41,11 @@ def test_a_night_whose_database_goes_away(
         steer.switch_off()
         time.sleep(GONE_SECONDS)
         cluster.start()
-        _, told = broken.communicate(timeout=300)
+        _, shown = broken.communicate(timeout=300)
         whole = night()
         _, ended = whole.communicate(timeout=300)
 
-    assert broken.returncode in {1, 3}, told
-    assert "Traceback" not in told
+    assert broken.returncode in {1, 3}, shown
+    assert "Traceback" not in shown
     assert whole.returncode == 0, ended
     assert "2 of 2 payouts explained to the peso, 2 of them shown by no bank data, complete" in ended

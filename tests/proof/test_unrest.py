@@ -41,8 +41,8 @@ def refund(number: int) -> dict[str, Any]:
 
 def states(installation: Any) -> Counter[str]:
     with installation.store.reading() as session:
-        told = session.connection().execute(sa.text("SELECT state, count(*) FROM event GROUP BY state"))
-        return Counter(dict(told.all()))
+        shown = session.connection().execute(sa.text("SELECT state, count(*) FROM event GROUP BY state"))
+        return Counter(dict(shown.all()))
 
 
 @ON_POSTGRESQL
@@ -79,7 +79,7 @@ def in_two_hours() -> datetime:
 
 @ON_SQLITE
 def test_two_servers_on_one_file(own_url: str, install: Callable[[str], Any], send: Callable[..., Any]) -> None:
-    """Nobody advises it, and it loses nothing: both store, both apply, each event is one row and one effect."""
+    """It is not advised, and no event is lost: both store, both apply, each event is one row and one effect."""
     one, other = install(own_url), install(own_url)
     for each in (one, other):
         each.serve()
@@ -104,14 +104,14 @@ def test_a_secret_renewed_under_load(own_url: str, install: Callable[[str], Any]
     installation = install(own_url)
     installation.serve()
     settings = load(installation.environment(), folder=Path.cwd())
-    told: list[tuple[int, str, int]] = []
+    shown: list[tuple[int, str, int]] = []
     stopped = threading.Event()
 
     def keep_sending(name: str, secret: bytes) -> None:
         number = 0
         while not stopped.is_set():
             status = installation.post(json.dumps(refund(number)).encode(), secret=secret)[0]
-            told.append((number, name, status))
+            shown.append((number, name, status))
             number += 1
 
     new = b"whsec_renewed"
@@ -123,20 +123,24 @@ def test_a_secret_renewed_under_load(own_url: str, install: Callable[[str], Any]
     kept_at = time.monotonic()
     threads.append(threading.Thread(target=keep_sending, args=("new", new)))
     threads[1].start()
-    installation.until(lambda: any(name == "new" and status == 200 for _, name, status in told), "the new one is known")
+    installation.until(
+        lambda: any(name == "new" and status == 200 for _, name, status in shown), "the new one is known"
+    )
     known_after = time.monotonic() - kept_at
     time.sleep(0.5)
     with installation.store.transaction() as session:
         end_secret(session, connection="main", endpoint_id="we_2", ends_at=utc_now())
-    installation.until(lambda: told[-1][1:] == ("new", 401) or told[-2][1:] == ("new", 401), "the ended one is refused")
+    installation.until(
+        lambda: shown[-1][1:] == ("new", 401) or shown[-2][1:] == ("new", 401), "the ended one is refused"
+    )
     stopped.set()
     for thread in threads:
         thread.join()
 
     assert known_after < for_run(short=60, full=8)
-    assert {status for _, name, status in told if name == "old"} == {200}
-    assert {status for _, name, status in told if name == "new"} == {200, 401}
-    assert installation.ids() == {f"evt_{number}" for number, _, status in told if status == 200}
+    assert {status for _, name, status in shown if name == "old"} == {200}
+    assert {status for _, name, status in shown if name == "new"} == {200, 401}
+    assert installation.ids() == {f"evt_{number}" for number, _, status in shown if status == 200}
 
 
 def test_a_clock_that_is_set_back(installation: Installation, settings: Any) -> None:
@@ -167,7 +171,7 @@ def test_a_clock_that_is_set_back(installation: Installation, settings: Any) -> 
     drain(installation.store, settings, worker="w", now=lambda: clock[0])
 
     with installation.store.reading() as session:
-        told = (
+        shown = (
             session.connection().execute(sa.text("SELECT id, state, attempts, arrivals FROM event ORDER BY id")).all()
         )
-    assert [tuple(row) for row in told] == [("evt_1", "applied", 1, 2), ("evt_2", "applied", 1, 2)]
+    assert [tuple(row) for row in shown] == [("evt_1", "applied", 1, 2), ("evt_2", "applied", 1, 2)]

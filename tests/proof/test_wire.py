@@ -134,7 +134,7 @@ def test_framing_that_is_broken(port: int) -> None:
         b"X-Nothing: here": b"",
     }
     said = [speak(port, header(b"t=1,v1=00"), body=body, framing=framing)[0] for framing, body in broken.items()]
-    # Of chunks that break off the server hands over the beginning, which nobody signed.
+    # Of chunks that break off the server hands over the beginning, which is not signed.
     said += [
         speak(port, header(signature()), body=body, framing=in_chunks)[0]
         for body in (b"zz\r\nhello\r\n0\r\n\r\n", b"-5\r\nhello\r\n0\r\n\r\n", b"5\r\nhello\r\nzz\r\n")
@@ -175,7 +175,7 @@ def test_the_server_starts_quietly_and_ends_with_its_parent(migrated_url: str, i
             return True
         return False
 
-    installation.until(is_free, "nobody keeps the port")
+    installation.until(is_free, "the port is free")
     installation.serve()
 
     line = f"listening on http://127.0.0.1:{installation.port}\n"

@@ -63,6 +63,6 @@ def test_the_table_is_printed(capsys: pytest.CaptureFixture[str], monkeypatch: p
     """The command prints a line for each level and ends well where the promises hold."""
     monkeypatch.setattr("sys.argv", ["bench_external.py", str(MADE_UP)])
     main()
-    told = capsys.readouterr().out
-    assert told.startswith("5 orders, 6 payments\n")
-    assert "| L0: key | 6 | 5 | 0 | 0 | 0 | 1 | 0 | 0 |" in told
+    shown = capsys.readouterr().out
+    assert shown.startswith("5 orders, 6 payments\n")
+    assert "| L0: key | 6 | 5 | 0 | 0 | 0 | 1 | 0 | 0 |" in shown

@@ -123,8 +123,8 @@ def keep_mexican_payout() -> Callable[[Session], None]:
 def keep_results(session: Session, lines: Sequence[dict[str, Any]], documents: Sequence[dict[str, Any]]) -> None:
     """Keep lines and documents of the made-up run as a run does: as chunks of typed columns."""
     paid_out = {line["payout_id"] for line in lines if line["payout_id"]}
-    told = {"status": "succeeded", "payout_date": date(2026, 10, 6)}
-    dates = [{"payout_id": payout_id, **told} for payout_id in sorted(paid_out)]
+    shown = {"status": "succeeded", "payout_date": date(2026, 10, 6)}
+    dates = [{"payout_id": payout_id, **shown} for payout_id in sorted(paid_out)]
     payouts = to_frame(dates, {"payout_id": TEXT, "status": TEXT, "payout_date": DAY})
     keyed = [{**line, "doc_key": f"cl:33::{line['doc_folio']}" if line["doc_folio"] else None} for line in lines]
     packed = (

@@ -1,4 +1,4 @@
-"""How fast passwords may be guessed: nobody is locked out, every guesser slows down, and nothing tells who exists."""
+"""How fast passwords may be guessed: no person is locked out, every guesser slows down, no answer tells who exists."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -69,7 +69,7 @@ def test_a_known_device_is_never_refused_the_right_password(ana: Store) -> None:
 
 
 def test_a_device_is_known_to_its_person_alone(ana: Store) -> None:
-    """Another person's device waits as a stranger does, and a made-up key is nobody's."""
+    """Another person's device waits as a stranger does, and a made-up key belongs to no person."""
     with ana.transaction() as session:
         people.add_user(session, people.to_user("luz@tienda.test", PASSWORD, Role.VIEWER, now=NOW))
     guess(ana, 5, email="luz@tienda.test")
@@ -105,7 +105,7 @@ def test_a_home_network_of_version_six_counts_as_one(ana: Store) -> None:
 
 
 def test_an_unknown_name_waits_like_a_known_one(ana: Store) -> None:
-    """The answers to the same guesses are the same, so that they tell nobody who exists."""
+    """The answers to the same guesses are the same, so that they do not say who exists."""
     guess(ana, 5)
     guess(ana, 5, email="nadie@tienda.test", visitor=Visitor(OFFICE))
     assert wait_of(ana) == wait_of(ana, "nadie@tienda.test", Visitor(OFFICE)) == timedelta(seconds=1)

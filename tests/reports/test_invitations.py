@@ -1,4 +1,4 @@
-"""The first admin's link: works once, for a day, and only while nobody can log in."""
+"""The first admin's link: works once, for a day, and only while no login exists."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -25,7 +25,7 @@ def made(store: Store, at: datetime = NOW) -> str:
 
 
 def test_the_link_makes_one_admin(store: Store) -> None:
-    """The first who opens it is the admin; the second is told that it is over."""
+    """The first who opens it is the admin; the second reads that it is over."""
     key = made(store)
     assert keys.accept_invitation(store, key, EMAIL, PASSWORD, now=NOW).role == "admin"
     assert people.login(store, EMAIL, PASSWORD, now=NOW).email == EMAIL
@@ -81,7 +81,7 @@ def test_a_made_up_link_leads_nowhere(store: Store, key: str) -> None:
 
 
 def test_two_who_open_the_link_at_once_make_one_admin(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both find it open and both hash their password; one becomes the admin, the other is told that it is over."""
+    """Both find it open and both hash their password; one becomes the admin, the other reads that it is over."""
     key, both_hash = made(store), Barrier(2)
     hashed = people.to_user(EMAIL, PASSWORD, Role.ADMIN, now=NOW).password_hash
 

@@ -1,4 +1,4 @@
-"""Large files on order: made beside the pages, told how far they are, found again, and dead with their process."""
+"""Large files on order: made in the background, shown how far they are, found again, and dead with their process."""
 
 import hashlib
 import time
@@ -70,7 +70,7 @@ def test_the_same_order_is_not_made_twice(reconciled: Installation) -> None:
 
 
 def test_only_two_are_made_at_once(reconciled: Installation) -> None:
-    """A third question waits until one is done; two whose process died ten minutes ago hold nobody back."""
+    """A third question waits until one is done; two whose process died ten minutes ago hold no other back."""
     with reconciled.store.transaction() as session:
         for place in ("one", "another"):
             session.add(ReportOrder(who="luz", asked=place, state="making", ordered_at=NOW, seen_at=NOW))

@@ -26,7 +26,7 @@ ROW = {
 
 @pytest.mark.parametrize("beginning", ["=", "+", "-", "@", "＝", "＋", "－", "＠", "'"])
 def test_a_note_that_begins_like_a_formula_comes_back_as_it_was(reconciled: Installation, beginning: str) -> None:
-    """What the sheet defuses on its way out is taken off on its way back: a row nobody touched changes nothing."""
+    """What the sheet defuses on its way out is taken off on its way back: a row without a change has no effect."""
     with reconciled.store.transaction() as session:
         session.execute(sa.update(ExceptionRow).values(note=f"{beginning}1 llamar"))
     own = reconciled.connections(None)

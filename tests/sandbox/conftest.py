@@ -189,7 +189,7 @@ def read(client: httpx.Client, path: str) -> Any:
     return answer.json()
 
 
-def told(client: httpx.Client, id_: str) -> list[str]:
+def event_types(client: httpx.Client, id_: str) -> list[str]:
     """The types of the events about one object, oldest first."""
     return [event["type"] for event in read(client, f"/v2/events?limit=300&resource_id={id_}")][::-1]
 

@@ -26,8 +26,8 @@ def pages(client: httpx.Client, url: str) -> Iterator[bytes]:
     """Every page of a list with the headers that belong to it."""
     while url:
         answer = client.get(url)
-        told = [answer.headers.get(name, "") for name in ("Link", "X-Total-Count", "X-Request-Id", "Date")]
-        yield "\n".join([str(answer.status_code), *told]).encode() + answer.content
+        shown = [answer.headers.get(name, "") for name in ("Link", "X-Total-Count", "X-Request-Id", "Date")]
+        yield "\n".join([str(answer.status_code), *shown]).encode() + answer.content
         url = answer.links.get("next", {}).get("url", "")
 
 
@@ -57,8 +57,8 @@ def everything(name: str, seed: int, steps: int) -> dict[str, list[bytes]]:
 
 def digest_of(name: str, seed: int) -> str:
     """One number for all of it."""
-    told = repr(sorted(everything(name, seed, 1).items()))
-    return hashlib.sha256(told.encode()).hexdigest()
+    shown = repr(sorted(everything(name, seed, 1).items()))
+    return hashlib.sha256(shown.encode()).hexdigest()
 
 
 def plans() -> str:
@@ -71,7 +71,7 @@ def test_two_processes_with_one_seed_answer_alike() -> None:
     """Neither a plan nor an answer depends on how a process happens to scatter its sets and dictionaries."""
     names = "from tests.sandbox.test_determinism import digest_of, plans"
     start = f"{names}; print(plans() + digest_of('busy-month', 5))"
-    told = [
+    shown = [
         subprocess.run(
             [sys.executable, "-c", start],
             env={**os.environ, "PYTHONHASHSEED": scatter},
@@ -82,8 +82,8 @@ def test_two_processes_with_one_seed_answer_alike() -> None:
         for scatter in ("1", "77")
     ]
 
-    assert told[0] == told[1]
-    assert len(told[0].strip()) == 128
+    assert shown[0] == shown[1]
+    assert len(shown[0].strip()) == 128
 
 
 @pytest.mark.parametrize("name", ["busy-month", "mexico"])

@@ -145,7 +145,7 @@ def test_a_live_clock_walks_with_real_time() -> None:
 
 @pytest.mark.parametrize("name", [signal.SIGTERM, signal.SIGINT])
 def test_the_command_prints_where_it_is_and_stops_on_a_signal(name: signal.Signals) -> None:
-    """One block with address and keys on standard output, and exit 0 when told to stop."""
+    """One block with address and keys on standard output, and exit 0 when asked to stop."""
     start = "from sandbox.commands import sandbox; sandbox()"
     environ = {**os.environ, "PYTHONPATH": str(Path.cwd())}
     arguments = ["--port", "0", "--scenario", "quiet", "--faults", "drop=0.1:seed=5:times=3,rate-limit=0:path=/v1"]

@@ -152,7 +152,7 @@ def test_an_unknown_scenario_changes_nothing(client: httpx.Client, body: dict[st
 
 
 def test_a_scenario_takes_damages_by_name(client: httpx.Client) -> None:
-    """A damage named with its rate is in the truth afterwards; one that nobody knows is a 400."""
+    """A damage named with its rate is in the truth afterwards; an unknown one is a 400."""
     body = {"name": "quiet-month", "seed": 3, "damages": {"paid_twice": 0.05}}
     assert client.post("/_sandbox/scenario", json=body).status_code == 200
     client.post("/_sandbox/clock/advance", json={"seconds": 31 * 24 * 60 * 60})

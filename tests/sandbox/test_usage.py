@@ -115,9 +115,9 @@ def test_every_scenario_is_in_the_table() -> None:
 def test_every_damage_is_in_the_table_with_its_rates() -> None:
     """Number, name where it can be switched, base and stress rate, in the order of the list."""
     rows = re.findall(r"^\| (\d+) \| `?([a-z0-9_–]+)`? \| (\S+) % \| (\S+) % \|", PAGE, re.MULTILINE)
-    told = [(int(number), name, float(base), float(stress)) for number, name, base, stress in rows]
+    reported = [(int(number), name, float(base), float(stress)) for number, name, base, stress in rows]
 
-    assert told == [
+    assert reported == [
         (
             damage.number,
             "–" if damage.instead else damage.name,
@@ -126,14 +126,14 @@ def test_every_damage_is_in_the_table_with_its_rates() -> None:
         )
         for damage in TABLE
     ]
-    assert {number for number, *_ in told} == set(range(1, 28))
+    assert {number for number, *_ in reported} == set(range(1, 28))
 
 
 def test_every_variant_of_the_books_is_named() -> None:
     """And no other."""
-    told = re.search(r"`invoices\.csv\?variant=` is (.*?)\n\n", PAGE, re.DOTALL)
-    assert told is not None
-    assert [name for name in re.findall(r"`([a-z0-9-]+)`", told[1]) if not name.isdigit()] == list(VARIANTS)
+    reported = re.search(r"`invoices\.csv\?variant=` is (.*?)\n\n", PAGE, re.DOTALL)
+    assert reported is not None
+    assert [name for name in re.findall(r"`([a-z0-9-]+)`", reported[1]) if not name.isdigit()] == list(VARIANTS)
 
 
 def test_every_fault_and_its_options_are_in_the_table() -> None:

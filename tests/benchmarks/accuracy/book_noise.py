@@ -28,7 +28,7 @@ def _short(order: str) -> str:
 
 
 def lack_documents(trade: Trade) -> None:
-    """A tenth of the invoices have not reached the books; their payments are nobody's yet."""
+    """A tenth of the invoices have not reached the books; their payments have no owner yet."""
     gone = {document["doc_key"] for document in trade.claims() if trade.random.random() < 0.1}
     for key in gone:
         del trade.documents[key]

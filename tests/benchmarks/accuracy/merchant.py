@@ -107,12 +107,12 @@ class Merchant:
             items.append(to_payout_item(found, seen, payout_id=row["payout"], resource_type=kind).model_dump())
             counts[row["payout"], kind] += 1
         database.execute(sa.insert(PayoutItem), items)
-        told = [
+        reported = [
             {"connection": "main", "payout_id": payout, "resource_type": kind, "announced": count, "kept": count,
              "pulled_at": at}
             for (payout, kind), count in counts.items()
         ]  # fmt: skip
-        database.execute(sa.insert(PayoutCount), told)
+        database.execute(sa.insert(PayoutCount), reported)
 
     def _import_books(self, at: datetime) -> None:
         rows = [document.row for document in self.scenario.documents if document.known_at <= at]

@@ -62,7 +62,7 @@ def pay_through_the_holding(trade: Trade) -> None:
 
 
 def sign_as_nobody(trade: Trade) -> None:
-    """A quarter of the payments and documents bear the tax id that stands for foreigners or nobody."""
+    """A quarter of the payments and documents bear the tax id that stands for foreigners or for the public."""
     for row in trade.some(0.25):
         row["customer_tax_id"] = row["sender_tax_id"] = trade.random.choice(GENERIC)
     for document in trade.claims():

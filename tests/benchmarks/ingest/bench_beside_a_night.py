@@ -175,8 +175,8 @@ def main() -> None:
             url = f"sqlite:///{folder}/cuadre.db" if store == "SQLite" else cluster.database("beside")
             found, published[store] = measure_store(url, folder, chosen.rows, chosen.rounds, chosen.seconds)
             print_rows(store, found)
-    told = ", ".join(f"{count} on {store}" for store, count in published.items())
-    sys.stdout.write(f"\nBooks of {chosen.rows:,} documents; runs that ended beside the rounds: {told}.\n")
+    shown = ", ".join(f"{count} on {store}" for store, count in published.items())
+    sys.stdout.write(f"\nBooks of {chosen.rows:,} documents; runs that ended beside the rounds: {shown}.\n")
 
 
 if __name__ == "__main__":

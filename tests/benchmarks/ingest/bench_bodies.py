@@ -139,11 +139,11 @@ def main() -> None:
             "CUADRE_WEBHOOK_SECRETS": SECRET,
             "CUADRE_DATA_DIR": folder,
         }
-        print(HEAD.replace("64", str(options.bodies)))  # noqa: T201 - a benchmark prints its table
+        print(HEAD.replace("64", str(options.bodies)))
         with serving(environ, Path(folder) / "serve.log") as (port, pid):
             for attack in attacks(int(options.megabytes * 1e6)):
                 send(attack, port, threading.Barrier(1))
-                print(measure(attack, port, pid, options.bodies), flush=True)  # noqa: T201
+                print(measure(attack, port, pid, options.bodies), flush=True)
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ def measure(kind: str, count: int, rounds: int, cluster: Cluster) -> None:
     cpu = [one.cpu / count * 1e6 for one in results]
     before = max(one.memory_before for one in results) >> 20
     after = max(one.memory_after for one in results) >> 20
-    print(  # noqa: T201 - a benchmark prints its table
+    print(
         f"| {kind} | {count:,} | {statistics.median(rates):,.0f} ({min(rates):,.0f}–{max(rates):,.0f}) "
         f"| {statistics.median(cpu):.0f} ({min(cpu):.0f}–{max(cpu):.0f}) | {before} → {after} | {rounds} |",
         flush=True,
@@ -128,8 +128,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", choices=("SQLite", "PostgreSQL"))
     given = parser.parse_args()
-    print("| store | backlog | events/s, median (min–max) | worker CPU µs/event | memory MiB | rounds |")  # noqa: T201
-    print("|---|---|---|---|---|---|", flush=True)  # noqa: T201
+    print("| store | backlog | events/s, median (min–max) | worker CPU µs/event | memory MiB | rounds |")
+    print("|---|---|---|---|---|---|", flush=True)
     with postgresql() as cluster:
         for kind in (given.only,) if given.only else ("SQLite", "PostgreSQL"):
             measure(kind, given.events, given.rounds, cluster)

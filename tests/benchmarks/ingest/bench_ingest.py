@@ -151,7 +151,7 @@ def print_table(bench: Bench, some: Sequence[Contender]) -> None:
         *("server CPU µs/event", "database CPU µs/event", "other cores", "errors", "acknowledged"),
     )
     floors = {one.store: _middle(bench, one, lambda cell: cell.rate) for one in some if one.kept is None}
-    print(f"| {' | '.join(names)} |\n|{'---|' * len(names)}")  # noqa: T201 - a benchmark prints its table
+    print(f"| {' | '.join(names)} |\n|{'---|' * len(names)}")
     for one in some:
         cells = bench.cells[one.port]
         rate = _middle(bench, one, lambda cell: cell.rate)
@@ -168,7 +168,7 @@ def print_table(bench: Bench, some: Sequence[Contender]) -> None:
             str(bench.refused[one.port]),
             missing(bench, one),
         )
-        print(f"| {' | '.join(row)} |", flush=True)  # noqa: T201
+        print(f"| {' | '.join(row)} |", flush=True)
 
 
 def _spread(values: Sequence[float], *, places: int = 0) -> str:
@@ -182,7 +182,7 @@ def _middle(bench: Bench, contender: Contender, what: Callable[[Cell], float]) -
 
 def print_targets(bench: Bench, some: Sequence[Contender]) -> None:
     """The ratios that were promised, of medians of this run."""
-    print("\n| target | needed | measured | |\n|---|---|---|---|")  # noqa: T201
+    print("\n| target | needed | measured | |\n|---|---|---|---|")
     for store in (SQLITE, POSTGRESQL):
         named = {
             one.name.split(" ")[0].strip(":,"): one for one in some if one.store == store and "serve" not in one.name
@@ -203,9 +203,9 @@ def print_targets(bench: Bench, some: Sequence[Contender]) -> None:
 
 def _print_target(name: str, value: float, *, at_least: float | None = None, at_most: float | None = None) -> None:
     if at_least is not None:
-        print(f"| {name} | ≥ {at_least:g} | {value:.2f} | {'met' if value >= at_least else 'missed'} |")  # noqa: T201
+        print(f"| {name} | ≥ {at_least:g} | {value:.2f} | {'met' if value >= at_least else 'missed'} |")
     elif at_most is not None:
-        print(f"| {name} | ≤ {at_most:g} | {value:.2f} | {'met' if value <= at_most else 'missed'} |")  # noqa: T201
+        print(f"| {name} | ≤ {at_most:g} | {value:.2f} | {'met' if value <= at_most else 'missed'} |")
 
 
 def gather(cluster: Cluster, folder: Path, *, peers: bool) -> list[Contender]:
@@ -227,7 +227,7 @@ def gather(cluster: Cluster, folder: Path, *, peers: bool) -> list[Contender]:
         try:
             some.append(make(POSTGRESQL, cluster.database(name)))
         except OSError as problem:
-            print(f"{name} is not measured: {problem}\n", flush=True)  # noqa: T201
+            print(f"{name} is not measured: {problem}\n", flush=True)
     return some
 
 
@@ -247,7 +247,7 @@ def compare_slow(load: Load, rounds: int) -> None:
     """Ours alone, where every fsync takes 2 ms longer."""
     compiler = shutil.which("cc")
     if compiler is None:
-        print("\nno C compiler (cc) here, so slow disks are not imitated: install the package gcc")  # noqa: T201
+        print("\nno C compiler (cc) here, so slow disks are not imitated: install the package gcc")
         return
     with tempfile.TemporaryDirectory(prefix="cuadre-bench-") as name:
         folder = Path(name)
@@ -263,9 +263,9 @@ def compare_slow(load: Load, rounds: int) -> None:
             bench = Bench(folder, load, cluster)
             with standing(some, folder):
                 run(bench, some, rounds)
-                print("\nWith 2 ms added to every fsync:\n")  # noqa: T201
+                print("\nWith 2 ms added to every fsync:\n")
                 print_table(bench, some)
-                print("\n| target | needed | measured | |\n|---|---|---|---|")  # noqa: T201
+                print("\n| target | needed | measured | |\n|---|---|---|---|")
                 for one in some:
                     tail = _middle(bench, one, lambda cell: cell.p99)
                     _print_target(f"{one.store}: p99 ms with 2 ms added to every fsync", tail, at_most=20)

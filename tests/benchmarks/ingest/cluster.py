@@ -59,7 +59,7 @@ def postgresql(*, preload: Path | None = None, slower_us: int = 0) -> Iterator[C
 
 
 def free_port() -> int:
-    """A loopback port nobody listens on just now."""
+    """A loopback port without a listener just now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

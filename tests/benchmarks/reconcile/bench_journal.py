@@ -114,9 +114,9 @@ def main(given: Sequence[str] | None = None) -> None:
     if asked.alone:
         with TemporaryDirectory() as folder:
             for row in export(Path(folder), asked.lines, asked.profile):
-                print(row)  # noqa: T201
+                print(row)
         return
-    print("| layout | lines | wall | processor | memory before | peak | remembered |\n|---|---|---|---|---|---|---|")  # noqa: T201
+    print("| layout | lines | wall | processor | memory before | peak | remembered |\n|---|---|---|---|---|---|---|")
     for lines in (asked.lines // 10, asked.lines):
         for _ in range(asked.rounds):
             words = ["--alone", "--lines", str(lines), "--profile", asked.profile]

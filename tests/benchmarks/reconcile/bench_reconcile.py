@@ -73,7 +73,7 @@ def run_once(folder: Path) -> dict[str, Any]:
     assert outcome.result is not None
     counts = {name: outcome.summary[name] for name in ("items", "documents")}
     size = counts | {"lines": len(outcome.result.lines), "exceptions": sum(outcome.summary["exceptions"].values())}
-    return clock.told() | size | {"peak_mb": _peak(), "before_mb": before}
+    return clock.shown() | size | {"peak_mb": _peak(), "before_mb": before}
 
 
 def night_once(folder: Path) -> dict[str, Any]:
@@ -128,7 +128,7 @@ class _Clock:
         self.wall[name], self.cpu[name] = now[0] - self._at[0], now[1] - self._at[1]
         self._at = now
 
-    def told(self) -> dict[str, float]:
+    def shown(self) -> dict[str, float]:
         both = self.wall | {f"{name}_cpu": seconds for name, seconds in self.cpu.items()}
         return both | {"total": sum(self.wall.values()), "total_cpu": sum(self.cpu.values())}
 
@@ -195,8 +195,8 @@ def measure(size: int, rounds: int, *, with_peers: bool, with_matchers: bool) ->
             for mode in ("run", "night"):
                 found.setdefault(mode, []).append(child(mode, again))
             shutil.rmtree(again)
-        for one, told in matchers(folder).items() if with_matchers else ():
-            found[one] = [told]
+        for one, shown in matchers(folder).items() if with_matchers else ():
+            found[one] = [shown]
         show(size, found)
 
 

@@ -79,7 +79,7 @@ def show(title: str, times: dict[str, list[float]], base: str) -> None:
     for name, values in times.items():
         median = statistics.median(values)
         ratio = f"{median / reference:.2f} x {base}"
-        print(f"{title}: {name}: {median:.2f} s ({min(values):.2f}-{max(values):.2f}), {ratio}")  # noqa: T201
+        print(f"{title}: {name}: {median:.2f} s ({min(values):.2f}-{max(values):.2f}), {ratio}")
 
 
 def report_of(table: pa.Table) -> Report:
@@ -101,7 +101,7 @@ def bench_csv(rows: int, count: int) -> None:
     parts = [("main", part) for part in lines(rows // 5)] * 5
     start = time.perf_counter()
     table = build.from_columns(DETAIL, parts)
-    print(f"build of {rows} rows from stored columns: {time.perf_counter() - start:.2f} s")  # noqa: T201
+    print(f"build of {rows} rows from stored columns: {time.perf_counter() - start:.2f} s")
     report = report_of(table)
     variants: dict[str, Callable[[], Any]] = {
         "cuadre machine": lambda: drain(files.pieces([report], Shape())),
@@ -109,7 +109,7 @@ def bench_csv(rows: int, count: int) -> None:
         "pyarrow.csv": lambda: pa_csv.write_csv(table, io.BytesIO()),
     }
     show(f"CSV of {rows} rows", rounds(variants, count), "pyarrow.csv")
-    print(f"CSV of {rows} rows: pandas, once: {seconds(lambda: pandas_csv(table)):.2f} s")  # noqa: T201
+    print(f"CSV of {rows} rows: pandas, once: {seconds(lambda: pandas_csv(table)):.2f} s")
 
 
 def plain_workbook(columns: Sequence[tuple[Kind, list[Any]]], rows: int) -> None:
@@ -181,10 +181,10 @@ def bench_pages(payouts: int, count: int) -> None:
         times = rounds({path: lambda path=path: client.get(path) for path in pages}, count)  # type: ignore[misc]  # a default binds the path
         for path, answer in answers.items():
             weight, (low, middle, high) = len(answer.data) / 1000, spread(times[path])
-            told = f"first {1000 * first[path]:.0f} ms, then {middle:.0f} ms ({low:.0f}-{high:.0f}), {weight:.0f} kB"
+            shown = f"first {1000 * first[path]:.0f} ms, then {middle:.0f} ms ({low:.0f}-{high:.0f}), {weight:.0f} kB"
             is_page = not path.startswith("/api/")
             is_over = max(1000 * first[path], middle) > FIRST_BYTE_MS or (is_page and weight > HEAVIEST_KB)
-            print(f"page {path}: {answer.status_code}, {told}{', over its budget' if is_over else ''}")  # noqa: T201
+            print(f"page {path}: {answer.status_code}, {shown}{', over its budget' if is_over else ''}")
         store.close()
         refused = [path for path, answer in answers.items() if answer.status_code != HTTPStatus.OK]
         if refused:
@@ -199,7 +199,7 @@ def main() -> None:
     parser.add_argument("--payouts", type=int, default=100_000)
     parser.add_argument("--only", choices=["csv", "xlsx", "pages"])
     asked = parser.parse_args()
-    print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {asked.rounds} rounds, exact decimals of {Decimal.__name__}")  # noqa: T201
+    print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {asked.rounds} rounds, exact decimals of {Decimal.__name__}")
     if asked.only in {None, "csv"}:
         bench_csv(asked.rows, asked.rounds)
     if asked.only in {None, "xlsx"}:

@@ -48,13 +48,13 @@ def walk_truth(scenario: Scenario) -> str:
 def walk_served(scenario: Scenario) -> str:
     started = time.perf_counter()
     client = create_sandbox(scenario).test_client()
-    told = [f"history laid in {time.perf_counter() - started:.1f} s"]
+    shown = [f"history laid in {time.perf_counter() - started:.1f} s"]
 
     def ask(address: str) -> list[dict[str, Any]]:
         before = time.perf_counter()
         answer = client.get(address, headers={"Authorization": "sk_test_sandbox"})
         found: list[dict[str, Any]] = answer.get_json()
-        told.append(
+        shown.append(
             f"  {1000 * (time.perf_counter() - before):8.1f} ms  {address.partition('?')[0]}, {len(found)} rows"
         )
         return found
@@ -67,7 +67,7 @@ def walk_served(scenario: Scenario) -> str:
     ask("/v2/events?type=refund.failed&limit=300")
     payout = ask("/v1/payouts")[3]["id"]
     ask(f"/v1/payouts/{payout}/resources?resource_type=payment_intent&per_page=300&page=3")
-    return "\n".join(told)
+    return "\n".join(shown)
 
 
 def _count(things: Iterable[object]) -> int:

@@ -87,7 +87,7 @@ def pid_that_answers(port: int, *, other_than: int = 0) -> int:
         if pid not in {0, other_than}:
             return pid
         time.sleep(0.05)
-    raise AssertionError("nobody answers")
+    raise AssertionError("no answer")
 
 
 def until(is_so: Callable[[], bool]) -> None:
@@ -140,20 +140,20 @@ def test_a_server_outlives_processes_that_die_again_and_again(start: Start, free
     pid_that_answers(free_port, other_than=pid)
     server.send_signal(signal.SIGTERM)
 
-    _, told = server.communicate()
+    _, shown = server.communicate()
 
     assert server.returncode == 0
-    assert "serving processes died again and again" in told
+    assert "serving processes died again and again" in shown
 
 
 def test_an_application_that_cannot_be_built_ends_the_command(start: Start) -> None:
     """No repetition mends it, so whoever started the command sees that it failed."""
     server = start(BROKEN="1")
 
-    _, told = server.communicate(timeout=180)
+    _, shown = server.communicate(timeout=180)
 
     assert server.returncode == 1
-    assert "never to be built" in told
+    assert "never to be built" in shown
 
 
 def test_starts_follow_each_other_more_slowly_until_it_is_quiet() -> None:
@@ -165,7 +165,7 @@ def test_starts_follow_each_other_more_slowly_until_it_is_quiet() -> None:
 
 
 def test_a_signal_to_the_whole_group_ends_it_soon(start: Start, free_port: int) -> None:
-    """A terminal signals every process and the one above signals again; nobody is left waiting to be killed."""
+    """A terminal signals every process and the one above signals again; none is left waiting to be killed."""
     server = start()
     pid_that_answers(free_port)
 

@@ -57,8 +57,8 @@ def test_what_adds_up_stands_on_the_right(capsys: pytest.CaptureFixture[str]) ->
 
 def test_findings_are_never_wide(capsys: pytest.CaptureFixture[str]) -> None:
     """What was found stands beside its verdict and what to do below it, also in a pipe."""
-    told = "main gaps: none, but 22 streams reach no further than 2026-11-01T03:00:00Z: the provider's clock is behind"
-    print_findings([("ok", "settings: read", ""), ("warning", told, "cuadre gaps says which")])
+    shown = "main gaps: none, but 22 streams reach no further than 2026-11-01T03:00:00Z: the provider's clock is behind"
+    print_findings([("ok", "settings: read", ""), ("warning", shown, "cuadre gaps says which")])
     assert capsys.readouterr().out.splitlines() == [
         "ok       settings: read",
         "warning  main gaps: none, but 22 streams reach no further than 2026-11-01T03:00:00Z: the provider's",

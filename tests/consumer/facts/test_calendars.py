@@ -25,7 +25,7 @@ def _write(folder: Path, text: str) -> Path:
 
 
 def test_a_file_closes_and_opens_days(tmp_path: Path) -> None:
-    """A new law counts from the day somebody writes it down."""
+    """A new law counts from the day it is written down."""
     calendar = read_calendar(_write(tmp_path, FILE), "cl")
     assert not calendar.is_bank_day(date(2026, 11, 20))
     assert calendar.is_bank_day(date(2026, 12, 31))

@@ -8,7 +8,7 @@ from consumer.facts.clock import format_duration
 
 
 @pytest.mark.parametrize(
-    ("duration", "told"),
+    ("duration", "shown"),
     [
         (timedelta(), "0 seconds"),
         (timedelta(seconds=-3), "0 seconds"),
@@ -20,6 +20,6 @@ from consumer.facts.clock import format_duration
         (timedelta(days=49, hours=17, minutes=12, seconds=3), "49 days 17 hours"),
     ],
 )
-def test_a_duration_is_told_in_its_two_largest_parts(duration: timedelta, told: str) -> None:
+def test_a_duration_is_told_in_its_two_largest_parts(duration: timedelta, shown: str) -> None:
     """Seconds and microseconds of a day are noise; nothing is less than zero."""
-    assert format_duration(duration) == told
+    assert format_duration(duration) == shown

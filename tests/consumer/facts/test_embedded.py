@@ -27,7 +27,7 @@ from consumer.facts import embedded
 embedded.VERSION, embedded.LEAVE_SECONDS = (3, 40, 1), {patience}
 from consumer.facts.store import Store
 store = Store(sys.argv[1])
-def told():
+def read_pragmas():
     with store.connection() as connection:
         rows = connection.exec_driver_sql("SELECT count(*) FROM checkpoint").scalar_one()
         full = connection.exec_driver_sql("PRAGMA synchronous").scalar_one()
@@ -96,12 +96,12 @@ def outdated(url: str, code: str, *, patience: float = 30.0) -> subprocess.Compl
 
 def test_a_new_file_gets_a_rollback_journal_from_an_outdated_sqlite(tmp_path: Path) -> None:
     """Nothing is in WAL mode, and a commit waits until the folder has forgotten its journal (EXTRA, 3)."""
-    told = outdated(
+    shown = outdated(
         f"sqlite:///{tmp_path / 'new.db'}",
-        "from consumer.facts import schema\nschema.upgrade(store)\nprint(*told())",
+        "from consumer.facts import schema\nschema.upgrade(store)\nprint(*read_pragmas())",
     )
 
-    assert (told.stdout, told.stderr) == ("delete 3 0\n", "")
+    assert (shown.stdout, shown.stderr) == ("delete 3 0\n", "")
 
 
 def test_a_file_in_wal_mode_is_taken_out_of_it_with_every_row(path: Path, store_url: str, tmp_path: Path) -> None:
@@ -115,15 +115,15 @@ def test_a_file_in_wal_mode_is_taken_out_of_it_with_every_row(path: Path, store_
     store.close()
     assert left.with_name("cuadre.db-wal").stat().st_size > 0
 
-    assert outdated(f"sqlite:///{left}", "print(*told())").stdout == "delete 3 1\n"
+    assert outdated(f"sqlite:///{left}", "print(*read_pragmas())").stdout == "delete 3 1\n"
     assert [one.name for one in left.parent.iterdir()] == ["cuadre.db"]
 
 
 def test_a_file_that_another_process_holds_is_refused(path: Path, store_url: str) -> None:
-    """While somebody has it open in WAL mode nothing is changed, and one sentence says what to install."""
+    """While another process has it open in WAL mode it is not changed, and one sentence says what to install."""
     store = Store(store_url)
     write(store, "payouts")
-    code = "try: told()\nexcept embedded.UnsafeJournalError as error: print(error)\n"
+    code = "try: read_pragmas()\nexcept embedded.UnsafeJournalError as error: print(error)\n"
 
     refused = outdated(store_url, code, patience=0.1)
     write(store, "refunds")
@@ -133,18 +133,18 @@ def test_a_file_that_another_process_holds_is_refused(path: Path, store_url: str
 
     assert (refused.stdout, refused.stderr) == (REFUSED.format(path=path), "")
     assert mode == "wal"
-    assert outdated(store_url, "print(*told())").stdout == "delete 3 2\n"
+    assert outdated(store_url, "print(*read_pragmas())").stdout == "delete 3 2\n"
 
 
 def test_many_outdated_connections_that_start_together_all_get_in(store_url: str) -> None:
-    """Two processes of four threads each open a file in WAL mode at once: one takes it out, nobody is refused."""
+    """Two processes of four threads each open a file in WAL mode at once: one takes it out, none is refused."""
     store = Store(store_url)
     write(store, "payouts")
     store.close()
     code = """
 import threading
 found = []
-threads = [threading.Thread(target=lambda: found.append(told())) for _ in range(4)]
+threads = [threading.Thread(target=lambda: found.append(read_pragmas())) for _ in range(4)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
 print(len(found), *set(found))
@@ -182,9 +182,9 @@ def test_many_connections_that_start_together_all_find_wal(tmp_path: Path) -> No
 def test_wal_that_a_newer_program_switches_on_meanwhile_stops_writes(path: Path, store_url: str) -> None:
     """A connection that was opened under a rollback journal writes nothing once the file is in WAL mode."""
     code = """
-print(*told(), flush=True)
+print(*read_pragmas(), flush=True)
 sys.stdin.readline()
-try: told()
+try: read_pragmas()
 except embedded.UnsafeJournalError as error: print(error)
 """
     command = [sys.executable, "-c", OUTDATED.format(patience=30) + code, store_url]
@@ -262,10 +262,10 @@ def test_the_documented_backup_copies_a_file_in_use(path: Path, store_url: str, 
     store, copy = Store(store_url), tmp_path / "copy.db"
     write(store, "payouts")
 
-    told = subprocess.run([sys.executable, "-c", code, path, copy], capture_output=True, text=True, check=True)
+    shown = subprocess.run([sys.executable, "-c", code, path, copy], capture_output=True, text=True, check=True)
     store.close()
 
-    assert told.stdout == "ok\n"
+    assert shown.stdout == "ok\n"
     restored = Store(f"sqlite:///{copy}")
     with restored.reading() as session:
         assert session.connection().exec_driver_sql("SELECT stream FROM checkpoint").scalars().all() == ["payouts"]

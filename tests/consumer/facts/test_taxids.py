@@ -38,7 +38,7 @@ def test_a_wrong_rut_is_refused(text: str) -> None:
 
 
 def test_an_rfc_is_upper_case_and_generic_ones_identify_nobody() -> None:
-    """The public's RFC is accepted and known to be nobody in particular."""
+    """The public's RFC is accepted and known to name no single person."""
     assert to_rfc("xaxx 010101-000") == "XAXX010101000"
     assert to_tax_id("xaxx010101000", "mx") in GENERIC_RFCS
     assert to_tax_id("66.666.666-6", "cl") in GENERIC_RUTS

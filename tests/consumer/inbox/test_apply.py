@@ -92,7 +92,7 @@ def test_a_preview_without_an_id_is_applied(
 def test_a_type_that_lost_its_handler_is_ignored_aloud(
     store: Store, settings: Settings, deliver: Deliver, make_event: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An event nobody handles is set to ignored, and the log names its type."""
+    """An event without a handler is set to ignored, and the log names its type."""
     record(store, deliver(make_event()))
 
     with caplog.at_level(logging.WARNING):
@@ -212,7 +212,7 @@ def test_what_the_database_refuses_fails_alone(
 def test_a_dead_workers_events_return_when_its_lease_ends(
     store: Store, settings: Settings, deliver: Deliver, make_event: Make
 ) -> None:
-    """A claim nobody finished holds for sixty seconds, and then another worker takes the event."""
+    """A claim that was not finished holds for sixty seconds, and then another worker takes the event."""
     record(store, deliver(make_event()))
     with store.connection() as connection:
         assert [event.id for event in claim(connection, worker="dead", now=NOW, limit=10)] == ["evt_1"]

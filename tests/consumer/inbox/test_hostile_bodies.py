@@ -1,4 +1,4 @@
-"""Signed events with values no database likes, in every field of every type: kept, settled, and in nobody's way."""
+"""Signed events with values no database likes, in every field of every type: kept, settled, in no other event's way."""
 
 import json
 import random

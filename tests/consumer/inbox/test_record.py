@@ -169,7 +169,7 @@ def test_any_printable_id_is_accepted(store: Store, deliver: Deliver, make_event
 
 
 def test_many_ids_delivered_at_once_by_many_threads(store: Store, deliver: Deliver, make_event: MakeEvent) -> None:
-    """Fifty ids delivered by eight threads in different orders: each stored exactly once, nobody fails."""
+    """Fifty ids delivered by eight threads in different orders: each stored exactly once, none fails."""
     page = [deliver(make_event(f"evt_{number:02}")) for number in range(50)]
     verdicts: list[str] = []
 

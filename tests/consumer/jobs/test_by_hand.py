@@ -22,7 +22,7 @@ def ticks_of(store: Store) -> list[tuple[str, str, str | None]]:
 
 
 def test_a_job_says_how_it_ended(store: Store) -> None:
-    """Done, incomplete and failed are told apart, and a failure goes on to the caller."""
+    """Done, incomplete and failed are distinguished, and a failure goes on to the caller."""
     with by_hand.keep_tick(store, "a", worker="w", clock=lambda: NOW) as end:
         end(True, "6 read")
     with by_hand.keep_tick(store, "b", worker="w", clock=lambda: NOW) as end:

@@ -1,4 +1,4 @@
-"""Ticks nobody ran, workers that died, hourly looks, and both clock-change days."""
+"""Ticks that were not run, workers that died, hourly looks, and both clock-change days."""
 
 import time as time_module
 from datetime import UTC, date, datetime, time, timedelta

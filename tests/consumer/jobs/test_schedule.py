@@ -46,7 +46,7 @@ def test_eight_schedulers_run_a_tick_once(store: Store) -> None:
 
 
 def test_a_dead_workers_tick_is_taken_over_after_its_lease(store: Store) -> None:
-    """Before the lease ends nobody may take the tick; after it exactly the taker may finish it."""
+    """Before the lease ends no other may take the tick; after it exactly the taker may finish it."""
     assert ticks.claim(store, "nightly:main", PLANNED, worker="dead", now=NOW)
     assert not ticks.claim(store, "nightly:main", PLANNED, worker="next", now=NOW + timedelta(minutes=1))
     assert ticks.claim(store, "nightly:main", PLANNED, worker="next", now=NOW + timedelta(minutes=16))

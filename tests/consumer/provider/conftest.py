@@ -21,7 +21,7 @@ def pauses() -> list[float]:
 
 
 @pytest.fixture
-def told() -> list[str]:
+def shown() -> list[str]:
     """What a client said while it waited."""
     return []
 
@@ -32,7 +32,7 @@ def open_client(
     migrated_sqlite: Path,
     tmp_path_factory: pytest.TempPathFactory,
     pauses: list[float],
-    told: list[str],
+    shown: list[str],
 ) -> Iterator[Callable[..., Provider]]:
     """Clients that do not sleep and have no limit worth noticing."""
     store = Store(f"sqlite:///{shutil.copy(migrated_sqlite, tmp_path_factory.mktemp('budget'))}")
@@ -44,7 +44,7 @@ def open_client(
             Budget(store, 100_000),
             transport=httpx.MockTransport(answers),
             sleep=pauses.append,
-            tell=told.append,
+            tell=shown.append,
         )
 
     yield build

@@ -105,7 +105,7 @@ def test_update_without_a_change_is_wrong_usage(run: Run) -> None:
 
 
 def test_a_test_event_is_asked_for(run: Run, running: RunningSandbox) -> None:
-    """The provider is told to send one event of the type to that endpoint."""
+    """The provider is asked to send one event of the type to that endpoint."""
     endpoint = row_of(run(webhook, "create", "--json"))
     assert run(webhook, "test", endpoint["id"], "--type", "refund.succeeded").exit_code == 0
     with Steer(running.url) as steer:

@@ -1,4 +1,4 @@
-"""How long the client waits: not at all for an address nobody listens at, through storms once it has answered."""
+"""How long the client waits: not at all for an address without a listener, through storms once it has answered."""
 
 from collections.abc import Callable
 from typing import Any
@@ -46,7 +46,7 @@ def test_a_provider_that_goes_away_later_is_waited_for(open_client: Open, pauses
     assert [int(pause) for pause in pauses] == [1, 2]
 
 
-def test_who_waits_is_told_why(open_client: Open, told: list[str]) -> None:
+def test_who_waits_is_told_why(open_client: Open, shown: list[str]) -> None:
     """Every pause is announced with what failed and how long it lasts, and never with the key."""
 
     def reply(_request: httpx.Request) -> httpx.Response:
@@ -54,7 +54,7 @@ def test_who_waits_is_told_why(open_client: Open, told: list[str]) -> None:
 
     with pytest.raises(ServerError):
         open_client(reply).page(REFUNDS)
-    assert told == ["GET /v1/refunds: the provider answered 503; asking again in 40 s"] * 5
+    assert shown == ["GET /v1/refunds: the provider answered 503; asking again in 40 s"] * 5
 
 
 def test_the_address_is_named_without_its_password(settings: Settings, open_client: Open) -> None:

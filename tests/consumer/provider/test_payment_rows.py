@@ -44,7 +44,7 @@ def test_a_payment_intent(payment: Payment) -> None:
 
 @pytest.mark.parametrize("name", ["payment_intent", "charge", "refund"])
 def test_what_identifies_a_sale_stands_beside_the_body(payment: Payment, name: str) -> None:
-    """Reconciliation reads columns: nobody decodes a million bodies again."""
+    """Reconciliation reads columns: a million bodies are not decoded again."""
     said = {"metadata": {"order_ref": "PED-1"}, "comment": "Pago 7", "customer": "cus_1"}
     row = columns(to_row(name, payment(**said, object=name, split_applied=[{"amount": 1500}]), SEEN))
 
@@ -87,7 +87,7 @@ def test_the_subtype_of_a_payment(payment: Payment, changes: dict[str, Any], sub
     ],
 )
 def test_tax_ids_are_canonical_or_absent(payment: Payment, holder: Any, expected: str | None) -> None:
-    """A tax id whose form or check digit is wrong identifies nobody; its raw text stays in the body."""
+    """A tax id whose form or check digit is wrong identifies no one; its raw text stays in the body."""
     row = to_row("payment_intent", payment(sender_account={"holder_id": holder}), SEEN)
 
     assert columns(row)["sender_tax_id"] == expected

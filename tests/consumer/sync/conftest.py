@@ -50,7 +50,7 @@ class LogServer:
     before: Callable[[dict[str, str]], httpx.Response | None] = lambda _query: None
 
     def add(self, number: int, at: datetime) -> None:
-        """Append one event of a type nobody handles."""
+        """Append one event of a type without a handler."""
         created = at.isoformat().replace("+00:00", "Z")
         self.events.append(
             {"id": f"evt_{number}", "object": "event", "type": "test.made_up", "mode": "test", "created_at": created}

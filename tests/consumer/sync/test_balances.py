@@ -78,7 +78,7 @@ def statement(closing: int) -> dict[str, Any]:
     }
 
 
-def told(installation: Installation) -> list[tuple[str, str]]:
+def shown(installation: Installation) -> list[tuple[str, str]]:
     with installation.store.reading() as session:
         return [(row.stream, row.problem) for row in session.exec(select(StreamFinding))]
 
@@ -93,10 +93,10 @@ def test_a_break_is_told_by_the_pull_and_goes_when_it_is_mended(
     assert outcome.status is Completion.DONE
     text = "acc_1: the running balance breaks in 1 places, first by 500 CLP between mov_1 and mov_3"
     assert outcome.results[0].reason == text
-    assert told(installation) == [("account-movements", text)]
+    assert shown(installation) == [("account-movements", text)]
     rows.insert(1, movement(2, balance=1000))
     assert read_streams(installation, lists, [STREAMS["account-movements"]]).results[0].reason is None
-    assert told(installation) == []
+    assert shown(installation) == []
 
 
 def test_a_statement_that_does_not_add_up_is_told(
@@ -131,7 +131,7 @@ def test_a_break_is_told_in_the_currency_of_its_movements(
     list_server.lists |= {"/v1/transfers/accounts": [ACCOUNT], "/v2/accounts/acc_1/movements": rows}
     read_streams(installation, lists, [STREAMS["account-movements"]])
     text = "acc_1: the running balance breaks in 1 places, first by 2.50 MXN between mov_1 and mov_2"
-    assert told(installation) == [("account-movements", text)]
+    assert shown(installation) == [("account-movements", text)]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_movement_that_cannot_be_followed_is_told(
     rows = [movement(1, balance=500), movement(2, balance=1000) | change]
     list_server.lists |= {"/v1/transfers/accounts": [ACCOUNT], "/v2/accounts/acc_1/movements": rows}
     read_streams(installation, lists, [STREAMS["account-movements"]])
-    assert told(installation) == [
+    assert shown(installation) == [
         ("account-movements", f"acc_1: 1 movements cannot be followed, first mov_2: {reason}")
     ]
 

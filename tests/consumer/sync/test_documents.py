@@ -120,7 +120,7 @@ def test_a_document_that_was_deleted_here_is_fetched_again(
 def test_elsewhere_only_the_link_is_kept(
     installation: Installation, provider: Provider, files: Files, list_server: Any
 ) -> None:
-    """A host that nobody named is not asked; the stream is complete and the row says why there is no file."""
+    """A host that is not named is not asked; the stream is complete and the row says why there is no file."""
     list_server.lists[STATEMENTS] = [statement("https://elsewhere.test/1?sig=a")]
     outcome = read_streams(installation, provider, STREAM)
     assert (outcome.status, outcome.results[0].reason) == (Completion.DONE, None)

@@ -84,7 +84,7 @@ def test_a_reading_with_a_date_asks_80_pages(runs: Runs, installation: Installat
 def test_a_reading_with_a_date_killed_twice_goes_on_where_it_was(
     runs: Runs, installation: Installation, first: int, second: int
 ) -> None:
-    """A kill costs a look at the clock and at most a page a window; the gaps told in between are what was left."""
+    """A kill costs a look at the clock and at most a page a window; the gaps listed in between are what was left."""
     runs.kill(first, since=TEN_DAYS_AGO)
     assert {gap.state for gap in gaps(installation)} == {"open"}
     runs.kill(second, since=TEN_DAYS_AGO)

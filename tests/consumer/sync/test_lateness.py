@@ -141,8 +141,8 @@ def test_the_doctor_and_prometheus_tell_the_percentiles(
     note(installation.store, [2_700], on=today)
     with installation.store.reading() as session:
         check = check_lateness(session, "main", floor=HOUR)
-    told = "list p50 45 minutes, p95 45 minutes, p99 45 minutes, p99.9 45 minutes, worst 45 minutes of 1 events"
-    assert check.found == f"{told}; the next backfill reads 1 hour 30 minutes again"
+    shown = "list p50 45 minutes, p95 45 minutes, p99 45 minutes, p99.9 45 minutes, worst 45 minutes of 1 events"
+    assert check.found == f"{shown}; the next backfill reads 1 hour 30 minutes again"
     assert check.verdict is Verdict.OK
     registry = CollectorRegistry()
     registry.register(MirrorGauges(installation))

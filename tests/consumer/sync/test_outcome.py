@@ -3,8 +3,8 @@
 from consumer.sync.outcome import Outcome, StreamResult, StreamState
 
 
-def stream(name: str, state: StreamState = StreamState.COMPLETE, **told: int | str) -> StreamResult:
-    return StreamResult("main", name, state, **told)  # type: ignore[arg-type]
+def stream(name: str, state: StreamState = StreamState.COMPLETE, **shown: int | str) -> StreamResult:
+    return StreamResult("main", name, state, **shown)  # type: ignore[arg-type]
 
 
 def test_streams_of_one_kind_share_a_line() -> None:

@@ -17,7 +17,7 @@ def note(installation: Installation, stream: str, reached: datetime | None, pull
         session.add(Checkpoint(connection="main", stream=stream, complete_until=reached, pulled_at=pulled_at))
 
 
-def told(installation: Installation, *, now: datetime = NOW) -> list[str]:
+def reported(installation: Installation, *, now: datetime = NOW) -> list[str]:
     with installation.store.reading() as session:
         return [str(short) for short in short_of_today(session, installation.settings.connection("main"), now=now)]
 
@@ -25,7 +25,7 @@ def told(installation: Installation, *, now: datetime = NOW) -> list[str]:
 def test_a_stream_that_reaches_today_is_not_named(installation: Installation) -> None:
     """Data of the running day, however early, is today's; the UTC day begins before the Chilean."""
     note(installation, "payouts", datetime(2026, 10, 5, 0, 0, 1, tzinfo=UTC), NOW)
-    assert told(installation) == []
+    assert reported(installation) == []
 
 
 def test_streams_nobody_read_today_are_named_with_what_to_do(installation: Installation) -> None:
@@ -33,7 +33,7 @@ def test_streams_nobody_read_today_are_named_with_what_to_do(installation: Insta
     night = datetime(2026, 10, 4, 6, 20, 30, tzinfo=UTC)
     note(installation, "payouts", datetime(2026, 10, 4, 6, 15, tzinfo=UTC), night)
     note(installation, "refunds", datetime(2026, 10, 4, 6, 16, tzinfo=UTC), night)
-    (short,) = told(installation)
+    (short,) = reported(installation)
     assert short == (
         "2 streams reach no further than 2026-10-04T06:16:00Z: last read 2026-10-04T06:20:30Z: "
         "cuadre backfill and cuadre pull all (payouts refunds)"
@@ -45,7 +45,7 @@ def test_of_many_streams_some_are_named_and_all_are_listed_below(installation: I
     night = datetime(2026, 10, 4, 6, 20, tzinfo=UTC)
     for stream in ("account-movements", "charges", "disputes", "payouts", "refunds"):
         note(installation, stream, night, night)
-    (short,) = told(installation)
+    (short,) = reported(installation)
     assert short.endswith("cuadre backfill and cuadre pull all (account-movements charges disputes and 2 more)")
     shown = CliRunner().invoke(gaps, [], obj=lambda: installation)
     assert shown.stderr.splitlines()[-1] == "  account-movements charges disputes payouts refunds"
@@ -54,7 +54,7 @@ def test_of_many_streams_some_are_named_and_all_are_listed_below(installation: I
 def test_a_provider_whose_clock_stands_behind_is_the_hint(installation: Installation) -> None:
     """A stream read today that ends days ago points at the provider's clock."""
     note(installation, "events", datetime(2026, 10, 1, 14, 58, tzinfo=UTC), datetime(2026, 10, 5, 14, 58, tzinfo=UTC))
-    (short,) = told(installation)
+    (short,) = reported(installation)
     assert short == (
         "events reaches no further than 2026-10-01T14:58:00Z: read today, but the provider's clock stood 4 days "
         "behind this machine's"
@@ -66,7 +66,7 @@ def test_what_a_gap_holds_back_is_not_laid_to_the_clock(installation: Installati
     note(installation, "events", datetime(2026, 10, 1, 14, 58, tzinfo=UTC), datetime(2026, 10, 5, 14, 58, tzinfo=UTC))
     with installation.store.transaction() as session:
         session.add(Window(connection="main", stream="events", until=NOW, state="failed", opened_at=NOW))
-    assert told(installation) == []
+    assert reported(installation) == []
 
 
 def test_the_list_of_gaps_says_it_beside_an_empty_list(installation: Installation) -> None:

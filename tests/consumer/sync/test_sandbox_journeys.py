@@ -33,7 +33,7 @@ from tests.merchant import settings_of
 
 @pytest.fixture
 def running() -> Iterator[RunningSandbox]:
-    """A month of small trade that no webhook has told us about."""
+    """A month of small trade that no webhook has announced."""
     with RunningSandbox("busy-month", scale=0.5) as running:
         yield running
 

@@ -53,7 +53,7 @@ def test_what_is_left_is_cut_into_equal_stretches() -> None:
         (window(), page("yesterday", "2026-09-02T00:00:00Z"), 8),
         (window(), page("2026-09-02T01:00:00", "2026-09-02T00:00:00"), 8),
     ],
-    ids=["little left", "last page", "nobody idle", "repeated", "no beginning", "all at once", "no date", "no zone"],
+    ids=["little left", "last page", "none idle", "repeated", "no beginning", "all at once", "no date", "no zone"],
 )
 def test_a_window_is_left_whole_where_cutting_does_not_help(asked: Window, read: Page, most: int) -> None:
     """Without a density, a beginning, an idle worker or enough pages nothing is cut."""

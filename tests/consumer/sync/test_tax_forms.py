@@ -71,13 +71,13 @@ def test_two_forms_in_force_for_one_month_are_said(
     """The stream is whole and names month and folios, never the taxpayer or the link, until one of them is void."""
     list_server.lists["/v1/tax_statements"] = [form(2, status="Vigente"), form(1, status="Vigente")]
     outcome = pull(installation, settings, list_server)
-    told = "F29 of 2026-09: 2 forms are in force: 8001, 8002"
-    assert outcome.lines == [f"main: tax-statements: complete, 2 read, 2 new or changed, 1 pages: {told}"]
+    shown = "F29 of 2026-09: 2 forms are in force: 8001, 8002"
+    assert outcome.lines == [f"main: tax-statements: complete, 2 read, 2 new or changed, 1 pages: {shown}"]
     with installation.store.reading() as session:
-        assert [found.problem for found in session.exec(select(StreamFinding))] == [told]
+        assert [found.problem for found in session.exec(select(StreamFinding))] == [shown]
     checks = examine(installation, "main", transport=httpx.MockTransport(list_server.answer))
     assert [(check.found, check.advice) for check in checks if check.check == "sums"] == [
-        (f"tax-statements: {told}", "ask the provider; cuadre report tax-statements shows the month")
+        (f"tax-statements: {shown}", "ask the provider; cuadre report tax-statements shows the month")
     ]
     list_server.lists["/v1/tax_statements"] = [form(2, status="Vigente"), form(1, status="Anulada")]
     pull(installation, settings, list_server)

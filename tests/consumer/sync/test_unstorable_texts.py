@@ -58,8 +58,8 @@ def test_a_null_character_in_a_name_leaves_the_night_complete_and_is_told_once(
     assert json.loads(kept(installation).body)["name"] == "Ana\0 Pérez"
     list_server.lists["/v2/events"] = []
     assert compare_streams(installation, lists, CUSTOMERS, days=100, repair=False).left == 0
-    told = [one.getMessage() for one in caplog.records if one.name == LOGGER]
-    assert told == ["customer cus_1 of main: U+FFFD in name for a character that no text holds"]
+    shown = [one.getMessage() for one in caplog.records if one.name == LOGGER]
+    assert shown == ["customer cus_1 of main: U+FFFD in name for a character that no text holds"]
 
     customer["name"], list_server.now = "Ana Pérez", NOW + timedelta(days=1)
     assert read_streams(installation, lists, CUSTOMERS).status is Completion.DONE

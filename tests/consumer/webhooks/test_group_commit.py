@@ -1,4 +1,4 @@
-"""Group commit: nobody is told `stored` before the commit, nobody waits for ever, and one bad row harms no other."""
+"""Group commit: no sender hears `stored` before the commit, none waits for ever, and one bad row harms no other."""
 
 import os
 import threading

@@ -71,7 +71,7 @@ def test_both_addresses_of_the_main_connection(send: Send, path: str) -> None:
 @ON_SQLITE
 @pytest.mark.parametrize("path", ["/webhooks/other", "/webhooks/" + "x" * 2000, "/webhooks/%00", "/webhooks/%F0%9F"])
 def test_an_unknown_connection_is_not_found(send: Send, installation: Installation, path: str) -> None:
-    """A connection nobody configured answers 404 in JSON, before anything is read or verified."""
+    """A connection that is not configured answers 404 in JSON, before anything is read or verified."""
     answer = send(EVENT, path=path)
 
     assert (answer.status_code, answer.json) == (404, {"error": "unknown_connection"})

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import NoReturn
 
 import pytest
 from flask import Flask
@@ -30,7 +30,7 @@ def test_what_is_not_stored_asks_to_come_back(installation: Installation, sign: 
     """Without a commit there is no 200: the sender gets 503 and when to retry."""
 
     class Unable(Writer):
-        def store(self, arrival: object, *, signed: object = None) -> Any:  # noqa: ARG002
+        def store(self, *_: object, **__: object) -> NoReturn:
             raise NotStoredError(reason)
 
     app = Flask("receiver")
@@ -48,7 +48,7 @@ def test_what_is_not_stored_asks_to_come_back(installation: Installation, sign: 
     [(["whsec_test_secret"], "whsec_test_secret", 503), (["whsec_test_secret"], "forged", 401), ([], "any", 503)],
 )
 def test_with_the_database_down(settings: Settings, sign: Sign, secrets: list[str], secret: str, status: int) -> None:
-    """An authentic event is told to come back, a forged one is still refused, and nobody gets a 200 or a 500."""
+    """An authentic event is asked to come back, a forged one is still refused, and none gets a 200 or a 500."""
     down = Store("postgresql+psycopg://nobody@127.0.0.1:1/none?connect_timeout=1")
     configured = Settings.model_validate(dict(settings) | {"webhook_secrets": secrets})
     app = Flask("receiver")

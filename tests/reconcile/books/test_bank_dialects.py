@@ -11,7 +11,7 @@ from reconcile.books.dialects import ADVICE_FORMS, DIALECTS
 FILES = Path(__file__).parents[2] / "data" / "bank" / "dialects"
 
 
-class Told(NamedTuple):
+class Statement(NamedTuple):
     """What a file says: form, sums of both directions, balances, and of the deposit its day, words and reference."""
 
     form: str
@@ -21,41 +21,41 @@ class Told(NamedTuple):
     deposit: tuple[str, str, str]
 
 
-TOLD = {
-    "cuadre": Told("CSV", 49_000, -1_000, None, ("2026-10-05", "PAGO po_1", "po_1")),
-    "banco-de-chile": Told(
+STATEMENTS = {
+    "cuadre": Statement("CSV", 49_000, -1_000, None, ("2026-10-05", "PAGO po_1", "po_1")),
+    "banco-de-chile": Statement(
         "CSV", 49_000, -1_000, (100_000, 148_000), ("2026-10-05", "TRASPASO DE: PASARELA SPA po_1", "")
     ),
-    "banco-de-chile-cartola": Told(
+    "banco-de-chile-cartola": Statement(
         "XLS", 49_000, -1_000, (100_000, 148_000), ("2026-10-05", "TEF PASARELA po_1", "00017")
     ),
-    "chile-cheques": Told(
+    "chile-cheques": Statement(
         "HTML", 49_000, -1_000, (100_000, 148_000), ("2026-10-05", "TEF PASARELA & Cía", "00017")
     ),
-    "chile-deposito": Told("CSV", 50_500, -1_000, (100_000, 149_500), ("2026-10-05", "TEF PASARELA", "17")),
-    "chile-giros": Told("CSV", 49_000, -1_000, (100_000, 148_000), ("2026-10-05", "ABONO ÑUÑOA", "17")),
-    "bbva-mexico": Told(
+    "chile-deposito": Statement("CSV", 50_500, -1_000, (100_000, 149_500), ("2026-10-05", "TEF PASARELA", "17")),
+    "chile-giros": Statement("CSV", 49_000, -1_000, (100_000, 148_000), ("2026-10-05", "ABONO ÑUÑOA", "17")),
+    "bbva-mexico": Statement(
         "SpreadsheetML", 116_000, -1_160, (100_000, 214_840), ("2026-07-27", "SPEI RECIBIDO/0012 po_1", "")
     ),
-    "banorte": Told(
+    "banorte": Statement(
         "CSV", 116_000, -1_160, (100_000, 214_840),
         ("2026-10-05", "SPEI RECIBIDO DEL CLIENTE COMERCIAL DOS SA, CONCEPTO: po_1 FACTURA 7",
          "0000123 2026100540014ABC123"),
     ),
-    "mexico-cargo-abono": Told(
+    "mexico-cargo-abono": Statement(
         "CSV", 116_000, -1_160, None, ("2026-07-28", "SPEI DOS SA", "2026072840014ABC123")
     ),
-    "mt940": Told(
+    "mt940": Statement(
         "MT940", 49_000, -1_000, (100_000, 148_000),
         ("2026-10-05", "TRANSFERENCIA PAGO DE LA SEMANA 40 FACTURAS 7 Y 8 037 000998877 PASARELA SPA",
          "B1 po_1 K-77"),
     ),
-    "mt942": Told("MT942", 49_000, -1_000, None, ("2026-10-05", "PAGO PASARELA", "po_1 B1")),
-    "camt.053": Told("camt.053", 49_000, -1_000, (100_000, 148_000), ("2026-10-05", "PAGO PASARELA", "B1 po_1")),
-    "camt.052": Told("camt.052", 49_000, -1_000, None, ("2026-10-05", "PAGO PASARELA", "B1 po_1")),
-    "camt.054": Told("camt.054", 49_000, -1_000, None, ("2026-10-05", "PAGO PASARELA", "B1 po_1")),
-    "ofx-1": Told("OFX", 49_000, -1_000, None, ("2026-10-05", "PASARELA & CÍA PAGO po_1", "R17 F1")),
-    "ofx-2": Told("OFX", 116_000, -1_160, None, ("2026-10-05", "DOS SA PAGO <po_1> & MÁS", "F1")),
+    "mt942": Statement("MT942", 49_000, -1_000, None, ("2026-10-05", "PAGO PASARELA", "po_1 B1")),
+    "camt.053": Statement("camt.053", 49_000, -1_000, (100_000, 148_000), ("2026-10-05", "PAGO PASARELA", "B1 po_1")),
+    "camt.052": Statement("camt.052", 49_000, -1_000, None, ("2026-10-05", "PAGO PASARELA", "B1 po_1")),
+    "camt.054": Statement("camt.054", 49_000, -1_000, None, ("2026-10-05", "PAGO PASARELA", "B1 po_1")),
+    "ofx-1": Statement("OFX", 49_000, -1_000, None, ("2026-10-05", "PASARELA & CÍA PAGO po_1", "R17 F1")),
+    "ofx-2": Statement("OFX", 116_000, -1_160, None, ("2026-10-05", "DOS SA PAGO <po_1> & MÁS", "F1")),
 }  # fmt: skip
 MEXICAN = {"bbva-mexico", "banorte", "mexico-cargo-abono", "ofx-2"}
 
@@ -70,19 +70,19 @@ def test_a_file_of_each_dialect_says_what_was_written(name: str) -> None:
     amounts = [row.amount for row in statement.rows]
     deposit = next(row for row in statement.rows if row.amount > 0)
     opening, closing = statement.opening, statement.closing
-    assert Told(
+    assert Statement(
         reading.file_format,
         sum(amount for amount in amounts if amount > 0),
         sum(amount for amount in amounts if amount < 0),
         (opening.amount, closing.amount) if opening and closing else None,
         (deposit.booked_on.isoformat(), deposit.text, deposit.reference),
-    ) == TOLD[name]  # fmt: skip
+    ) == STATEMENTS[name]  # fmt: skip
     assert reading.file_format in next(one.forms for one in DIALECTS if one.name == name)
 
 
 def test_the_table_knows_each_file_and_its_source() -> None:
     """No file without a row, no row without a file, and each says where its form was learned."""
-    assert sorted(path.stem for path in FILES.iterdir()) == sorted(TOLD) == sorted(one.name for one in DIALECTS)
+    assert sorted(path.stem for path in FILES.iterdir()) == sorted(STATEMENTS) == sorted(one.name for one in DIALECTS)
     assert all(one.learned for one in DIALECTS)
     assert {"MT942", "camt.052", "camt.054"} == ADVICE_FORMS
 

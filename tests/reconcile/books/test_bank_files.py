@@ -244,12 +244,12 @@ def test_digits_of_any_width_are_one_account(installation: Installation, main: C
 
 
 def test_one_file_of_two_accounts_is_told(installation: Installation, main: Connection, tmp_path: Path) -> None:
-    """The money came in once: nobody should find out by an account that looks paid."""
+    """The money came in once: an account must not look paid because of it."""
     path = tmp_path / "bank.csv"
     path.write_text(WHOLE, encoding="utf-8")
     assert import_bank_file(installation, main, path, account="12345678").notes == ()
-    told = "the same file is kept for the account ending in 5678: its lines count on both, and one is wrong"
+    shown = "the same file is kept for the account ending in 5678: its lines count on both, and one is wrong"
     assert [
         str(note) for note in import_bank_file(installation, main, path, account="99991111", dry_run=True).notes
-    ] == [told]
-    assert [str(note) for note in import_bank_file(installation, main, path, account="99991111").notes] == [told]
+    ] == [shown]
+    assert [str(note) for note in import_bank_file(installation, main, path, account="99991111").notes] == [shown]

@@ -54,7 +54,7 @@ def _kept(installation: Installation) -> list[int]:
 def test_equal_deposits_of_a_split_day_are_each_kept_once(
     installation: Installation, main: Connection, tmp_path: Path, files: tuple[str, ...]
 ) -> None:
-    """Where one file closes as the next one opens the lines are others, however alike; told again they are the same."""
+    """Where one file closes as the next one opens the lines are others, however alike; listed again they are not."""
     for text in files:
         assert _import(installation, main, tmp_path, text).rejects == ()
     assert _kept(installation) == [500, 500, 500, 500, 1000]
@@ -63,7 +63,7 @@ def test_equal_deposits_of_a_split_day_are_each_kept_once(
 def test_a_piece_that_is_missing_between_two_is_asked_for(
     installation: Installation, main: Connection, tmp_path: Path
 ) -> None:
-    """Nobody can tell whose deposit it is; once the piece is there the file comes in."""
+    """It is unknown whose deposit it is; once the piece is there the file comes in."""
     assert _import(installation, main, tmp_path, MORNING, "morning.csv").kept
     refused = _import(installation, main, tmp_path, AFTERNOON)
     said = (
@@ -89,7 +89,7 @@ def test_a_day_again_whose_lines_sum_to_nothing_is_no_new_day(
 def test_without_balances_equal_lines_are_taken_as_the_same_aloud(
     installation: Installation, main: Connection, tmp_path: Path
 ) -> None:
-    """Nobody can tell, so a person is told."""
+    """It is unknown, so a person is asked."""
     text = "Fecha;Descripción;Monto\n05/10/2026;ABONO;500\n"
     assert _import(installation, main, tmp_path, text).notes == ()
     outcome = _import(installation, main, tmp_path, text + "06/10/2026;ABONO;500\n")
@@ -145,7 +145,7 @@ def test_the_same_days_in_another_format_are_refused(
 
 
 def test_another_format_may_go_on_within_a_day(installation: Installation, main: Connection, tmp_path: Path) -> None:
-    """It opens as the sheet closed, so nothing of it was told before."""
+    """It opens as the sheet closed, so none of it was listed before."""
     assert _import(installation, main, tmp_path, MORNING).kept
     rest = DAY_5.replace("C261004CLP0,", "C261005CLP1500,").replace("62F:C261005CLP1500,", "62F:C261005CLP3000,")
     assert _import(installation, main, tmp_path, rest, "x.sta").added == 2

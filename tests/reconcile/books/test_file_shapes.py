@@ -129,14 +129,14 @@ def test_empty_lines_by_the_million_are_passed_over_or_refused() -> None:
 
 @pytest.mark.parametrize("twin", ["Total", "TOTAL", "total "])
 def test_two_columns_of_one_name_are_refused(twin: str) -> None:
-    """Nobody says which of the two is meant, so neither is taken silently."""
+    """It is not said which of the two is meant, so neither is taken silently."""
     reading = read_text(f"Tipo DTE;Folio;Fecha;Total;{twin}\n33;1;01-09-2026;10;20\n")
     reason = "columns 4 and 5 bear this name, and which one is meant is not said: rename or delete the other"
     assert [reject[3] for reject in reasons_of(reading)] == [reason]
 
 
 def test_two_columns_nobody_reads_may_share_a_name() -> None:
-    """Only columns that mean something must be told apart."""
+    """Only columns that mean something must be distinguished."""
     assert only_document("Tipo DTE;Folio;Fecha;Total;Obs;Obs\n33;1;01-09-2026;10;a;b\n").total == 10
 
 

@@ -1,4 +1,4 @@
-"""Bank sheets as Chilean and Mexican banks give them out, and readings of them that nobody may guess."""
+"""Bank sheets as Chilean and Mexican banks give them out, and readings of them that must not be guessed."""
 
 import io
 
@@ -103,9 +103,15 @@ def test_a_sign_against_its_word_is_asked_about() -> None:
 
 
 def test_the_column_that_is_wrong_is_the_one_named() -> None:
-    """A charge nobody can read is not blamed on the deposit beside it."""
+    """A charge that cannot be read is not blamed on the deposit next to it."""
     reading = _read("Fecha;Detalle;Cargo;Abono\n05/10/2026;X;abc;\n06/10/2026;Y;;1.000\n")
     assert [one[:3] for one in _reasons(reading)] == [(2, "Cargo", "abc")]
+
+
+def test_a_currency_that_is_unknown_is_named_with_its_row() -> None:
+    """Each row that writes one, with its line, column and value."""
+    text = "Fecha;Detalle;Monto;Moneda\n05/10/2026;X;1.000;CLP\n06/10/2026;Y;2.000;XYZ\n07/10/2026;Z;3.000;ABC\n"
+    assert [one[:3] for one in _reasons(_read(text))] == [(3, "Moneda", "XYZ"), (4, "Moneda", "ABC")]
 
 
 def test_a_tracking_key_that_lost_digits_is_refused() -> None:

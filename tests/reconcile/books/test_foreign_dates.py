@@ -1,4 +1,4 @@
-"""Days as programs write them: months by name, instants with a zone, and forms that nobody can be sure of."""
+"""Days as programs write them: months by name, instants with a zone, and forms that are uncertain."""
 
 from datetime import date
 

@@ -107,7 +107,7 @@ def test_a_row_without_total_that_is_no_further_tax_is_refused() -> None:
 
 
 def test_receipts_summed_up_under_folio_0_are_left_out_aloud() -> None:
-    """Nobody owes the month's total; an invoice of folio 0 is a mistake."""
+    """The month's total is no debt; an invoice of folio 0 is a mistake."""
     reading = read_text(register_of(GOOD, "39;;;0;30-09-2026;0;100000;19000;119000"))
     assert [one.folio for one in documents_of(reading)] == ["7"]
     assert [*map(str, reading.notes)] == ["rows of kind 39 with folio 0, which sum receipts up and were left out: 1"]

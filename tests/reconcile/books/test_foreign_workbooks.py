@@ -97,7 +97,7 @@ def test_hidden_rows_are_read_aloud() -> None:
 
 
 def test_a_hidden_list_is_named_as_hidden() -> None:
-    """Nobody finds a second list that the screen does not show."""
+    """A second list is not on the screen."""
     book = _book(_row())
     other = book.create_sheet("old")
     other.append(HEADER)

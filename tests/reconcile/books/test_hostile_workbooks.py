@@ -98,7 +98,7 @@ def test_a_workbook_that_unfolds_too_far_is_refused() -> None:
 
 @pytest.mark.parametrize("total", ["9" * 19, "9" * 60, "-" + "9" * 60])
 def test_an_amount_no_database_holds_is_refused(total: str) -> None:
-    """More than 63 bits of minor units is a slip of the keyboard, told by its row and column."""
+    """More than 63 bits of minor units is a slip of the keyboard, named by its row and column."""
     (reject,) = read_invoices(table(total=total), country="cl", mapping={}).rejects
     assert (reject.line, reject.column) == (2, "total")
 

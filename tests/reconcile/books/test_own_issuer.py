@@ -43,7 +43,7 @@ def test_purchases_from_a_single_supplier_are_refused(installation: Installation
 
 
 def test_one_foreign_issuer_among_own_documents_is_refused(installation: Installation, tmp_path: Path) -> None:
-    """The first row that is another's is told."""
+    """The first row that is another's is named."""
     own, other = "AAA010101AAA,I,1,2026-10-05,10.00", "BBB020202BB1,I,2,2026-10-05,10.00"
     outcome = _import(
         installation, tmp_path, _connection("mx", "AAA010101AAA"), MEXICO, own, other, own.replace(",1,", ",3,")

@@ -21,7 +21,7 @@ def _file(*rows: str) -> str:
 
 
 def test_parts_that_do_not_add_up_are_refused_with_their_row() -> None:
-    """The row's line, the total as written, each part as written and the sum are told; nothing else keeps it out."""
+    """The row's line, the total as written, each part as written and the sum are named; only that keeps it out."""
     reading = read_text(_file(RIGHT, WRONG))
     reason = "the parts add up to 1240 (net 1000, exempt 50, vat 190) and the total is 1290"
     assert reasons_of(reading) == [(3, "total", "1290", reason)]

@@ -65,7 +65,7 @@ def test_a_report_is_known_by_its_rows(installation: Installation, main: Connect
 def test_columns_are_read_by_name_and_unknown_ones_kept(
     installation: Installation, main: Connection, tmp_path: Path
 ) -> None:
-    """Another order of columns changes nothing, and what nobody reads yet lies beside the fee as it was written."""
+    """Another order of columns changes nothing, and what is not read yet is kept with the fee as it was written."""
     path = tmp_path / "report.csv"
     lines = ["extra;fee;resource_type;id;amount", "007;16;payment_intent;pi_1;1000", ";612;refund;re_1;-300"]
     path.write_text("\n".join([*lines, "x;0;refund;re_2;50", ""]), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Sheets of banks that nobody knows: columns guessed from what stands in them, confirmed once, remembered."""
+"""Sheets of unknown banks: columns guessed from what stands in them, confirmed once, remembered."""
 
 from pathlib import Path
 

@@ -122,7 +122,7 @@ DAY = "Tipo Doc;Fecha;Folio Inicial;Folio Final;Monto Neto;Monto IVA;Monto Total
     ],
 )
 def test_a_file_of_sums_is_told_from_a_list_of_documents(text: str, column: str, words: str) -> None:
-    """Nobody owes a day's or a month's sum, and the sentence says what to bring instead."""
+    """A day's or a month's sum is no debt, and the sentence says what to bring instead."""
     ((line, name, _, reason),) = reasons_of(read_text(text))
     assert (line, name) == (1, column)
     assert words in reason

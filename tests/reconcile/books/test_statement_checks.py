@@ -39,7 +39,7 @@ def test_a_statement_may_not_be_one_unit_off(closing: int) -> None:
 
 @pytest.mark.parametrize("opening", [99, 101])
 def test_a_statement_begins_to_the_unit_where_the_last_one_ended(opening: int) -> None:
-    """Else there is one between them, which nobody brought."""
+    """Else there is one between them, which is missing."""
     reason = f"a statement closes with 100 and the next one opens with {opening}: one between is missing"
     assert _told(_statement(OCT_5, 100, 0, 100), _statement(OCT_6, 5, opening, opening + 5)) == [("opening", reason)]
 

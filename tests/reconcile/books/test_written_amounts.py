@@ -85,7 +85,7 @@ def test_credit_notes_have_the_sign_of_their_kind(totals: tuple[str, str]) -> No
 
 
 def test_notes_of_both_signs_in_one_file_stop_the_import() -> None:
-    """Somebody must say which sign is meant."""
+    """A person must say which sign is meant."""
     reading = read_text("Tipo DTE;Folio;Fecha;Total\n61;1;01-09-2026;-10\n61;2;01-09-2026;10\n")
     assert [reason[:3] for reason in reasons_of(reading)] == [(2, "Total", "-10")]
 

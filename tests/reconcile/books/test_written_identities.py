@@ -44,7 +44,7 @@ def test_tax_ids_are_made_one(written: str, canonical: str) -> None:
 
 
 def test_a_wrong_tax_id_is_refused() -> None:
-    """A check digit that does not fit is a typing error that would bind money to somebody else."""
+    """A check digit that does not fit is a typing error that would bind money to another."""
     assert reasons_of(read_text(register_of(GOOD.replace("76192083-9", "76.192.083-8")))) == [
         (2, "Rut cliente", "76.192.083-8", "has a wrong RUT check digit")
     ]
@@ -86,7 +86,7 @@ def test_folios_are_digits_and_their_prefix_a_series(folio: str, series: str, re
     ],
 )
 def test_a_row_without_identity_is_refused(folio: str, series: str, reason: str) -> None:
-    """A document nobody can name cannot be matched or paid."""
+    """A document without a name cannot be matched or paid."""
     reading = read_text(f"Tipo DTE;Folio;Serie;Fecha;Total\n33;{folio};{series};01-09-2026;10\n")
     assert reasons_of(reading) == [(2, "Folio", folio, reason)]
 

@@ -121,7 +121,7 @@ def test_a_running_day_is_not_closed(call: Call, monkeypatch: pytest.MonkeyPatch
 
 
 def test_incomplete_data_closes_nothing(world: "World", call: Call) -> None:
-    """Nobody closes days of which something is missing."""
+    """Days with a gap cannot be closed."""
     world.payment("pi_1", 1190)
     result = call(*CLOSE)
     assert result.exit_code == 1

@@ -170,7 +170,7 @@ def test_files_are_refused_one_by_one(call: Call, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("trade")
 def test_a_mistyped_account_is_not_taken_for_a_new_one(call: Call, tmp_path: Path) -> None:
-    """Payouts go elsewhere: the number is corrected, or somebody says that it is right; then it stays so."""
+    """Payouts go elsewhere: the number is corrected, or a person says that it is right; then it stays so."""
     elsewhere = ("bank", "import", "--account", "999999999")
     path = _file(tmp_path, "10-09-2026;X;1;")
     refused = call(*elsewhere, path, "--json")
@@ -198,7 +198,7 @@ def test_an_account_that_ends_alike_is_told_apart(call: Call, tmp_path: Path) ->
 
 
 def test_before_the_first_payout_any_account_may_be_imported(call: Call, tmp_path: Path) -> None:
-    """Nobody can know better yet."""
+    """There is no better knowledge yet."""
     assert call("bank", "import", "--account", "999999999", _file(tmp_path, "10-09-2026;X;1;")).exit_code == 0
 
 

@@ -134,7 +134,7 @@ def test_who_decides_on_what_others_changed_is_refused(desk: "World") -> None:
 
 
 def test_a_decision_needs_author_and_reason(desk: "World") -> None:
-    """Nobody decides namelessly or for nothing, and nothing twice."""
+    """A decision needs a name and a reason, and is not made twice."""
     for signed in (Signature(" ", "why", AT), Signature("ana", "", AT)):
         with pytest.raises(DecisionError, match="needs"), desk.store.transaction() as session:
             decisions.decline(session, PAIR, signed)

@@ -41,7 +41,7 @@ def test_the_identity_is_a_short_hash_of_connection_code_and_subject() -> None:
 
 
 def test_seen_again_keeps_owner_note_and_version(finding: Callable[..., Finding]) -> None:
-    """A run that sees the same again moves only the last day and run, so nobody's edit becomes stale."""
+    """A run that sees the same again moves only the last day and run, so no edit becomes stale."""
     row = _row()
     merged = merge([row], _seen(finding("AMOUNT_DIFF", "resource:pi_1", resource_id="pi_1")), could_find=_whole)
     assert merged.seen_again == [row.id]
@@ -51,12 +51,12 @@ def test_seen_again_keeps_owner_note_and_version(finding: Callable[..., Finding]
 def test_an_exception_of_before_learns_its_day_and_customer_without_a_new_version(
     finding: Callable[..., Finding],
 ) -> None:
-    """What a run knows now of an old exception is completed; nobody's open form becomes stale by it."""
-    told = {"fact_on": date(2026, 9, 1), "due_on": date(2026, 9, 30), "customer_name": "Ana"}
-    found = replace(finding("AMOUNT_DIFF", "resource:pi_1", resource_id="pi_1"), **told)
+    """What a run knows now of an old exception is completed; no open form becomes stale by it."""
+    shown = {"fact_on": date(2026, 9, 1), "due_on": date(2026, 9, 30), "customer_name": "Ana"}
+    found = replace(finding("AMOUNT_DIFF", "resource:pi_1", resource_id="pi_1"), **shown)
     merged = merge([_row()], _seen(found), could_find=_whole)
     assert merged.changed == {
-        _row().id: {"last_seen_on": date(2026, 9, 11), "run_last": "run2", **told},
+        _row().id: {"last_seen_on": date(2026, 9, 11), "run_last": "run2", **shown},
     }
     assert merged.history == []
 

@@ -139,15 +139,16 @@ def test_the_provider_document_clears_the_fees(
     call: Call, world: "World", installation: Installation, tmp_path: Path
 ) -> None:
     """A received tax document of the provider, found by its tax id, posts expense and VAT against pending fees."""
+    registered = {"document_type": 33, "vat_amount": 6, "invoice_status": "registered"}
     body = {
         "issue_type": "received", "issuer": {"id": "76.543.210-3"}, "date": "2026-09-10", "currency": "CLP",
         "tax_period": "09/2026", "number": "901", "net_amount": 34, "total_amount": 40,
-        "institution_invoice": {"document_type": 33, "vat_amount": 6, "invoice_status": "registered"},
+        "institution_invoice": registered,
     }  # fmt: skip
     others: list[dict[str, Any]] = [
         body | {"issue_type": "issued"},
         body | {"issuer": {"id": "11.111.111-1"}},
-        body | {"institution_invoice": {**body["institution_invoice"], "invoice_status": "void"}},  # type: ignore[dict-item]
+        body | {"institution_invoice": registered | {"invoice_status": "void"}},
     ]
     for number, one in enumerate([body, *others]):
         world.keep(

@@ -63,7 +63,7 @@ def test_day_and_scope_are_part_of_the_name(installation: Installation, main: Co
 
 
 def test_changed_files_are_refused(world: "World", installation: Installation, main: Connection) -> None:
-    """Somebody who edits kept inputs cannot have them pass for the run's."""
+    """Kept inputs that were edited do not pass for the run's."""
     world.payout("po_1", 984)
     snapshot = _take(installation, main)
     folder = _keep(snapshot, installation)
@@ -89,7 +89,7 @@ def test_what_cannot_be_written_stops_the_run(
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "shown"),
     [
         ("items.parquet", b"", r"the kept items of run \w+ cannot be read: .+"),
         ("items.parquet", b"PAR1 cut here", r"the kept items of run \w+ cannot be read: .+"),
@@ -99,24 +99,24 @@ def test_what_cannot_be_written_stops_the_run(
     ],
 )
 def test_cut_files_are_told_by_name(
-    installation: Installation, main: Connection, name: str, content: bytes | None, told: str
+    installation: Installation, main: Connection, name: str, content: bytes | None, shown: str
 ) -> None:
     """A disk that lost part of what was kept is one sentence that names the frame and the run."""
     snapshot = _take(installation, main)
     path = _keep(snapshot, installation) / name
     path.unlink() if content is None else path.write_bytes(content)
-    with pytest.raises(SnapshotError, match=told):
+    with pytest.raises(SnapshotError, match=shown):
         snapshots.read(installation.settings.data_dir, "main", snapshot.run_id)
 
 
-@pytest.mark.parametrize("told", [b'{"columns"; []}', b"\xff", b"{}"])
+@pytest.mark.parametrize("shown", [b'{"columns"; []}', b"\xff", b"{}"])
 def test_a_damaged_description_of_the_columns_is_told_by_name(
-    installation: Installation, main: Connection, told: bytes
+    installation: Installation, main: Connection, shown: bytes
 ) -> None:
     """A table says what its columns are in a text of its own, which a failing disk damages like any other."""
     snapshot = _take(installation, main)
     path = _keep(snapshot, installation) / "payouts.parquet"
-    pq.write_table(pq.read_table(path).replace_schema_metadata({b"pandas": told}), path)
+    pq.write_table(pq.read_table(path).replace_schema_metadata({b"pandas": shown}), path)
     with pytest.raises(SnapshotError, match=r"the kept payouts of run \w+ cannot be read: .+"):
         snapshots.read(installation.settings.data_dir, "main", snapshot.run_id)
 

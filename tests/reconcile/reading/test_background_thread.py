@@ -15,7 +15,7 @@ def test_rows_come_in_their_order() -> None:
 
 
 def test_rows_are_made_before_they_are_asked_for() -> None:
-    """The other thread does not wait for somebody to take its first row."""
+    """The other thread does not wait until its first row is taken."""
     made = threading.Event()
 
     def rows() -> Iterator[int]:

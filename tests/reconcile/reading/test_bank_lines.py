@@ -106,7 +106,7 @@ def test_files_of_one_account_are_joined_where_no_bank_day_lies_between() -> Non
 
 
 def test_a_file_counts_beside_movements_of_its_account() -> None:
-    """Both are told, and the account is shown also where none of its movements is money in."""
+    """Both are shown, and the account is shown also where none of its movements is money in."""
     shown = [_movement("mov_1", 900, direction="outbound", transaction_date="2026-10-01T15:00:00Z")]
     assert [row[0] for row in _files((1, 8), lines=[_file_line("bank_1", 2)], own=shown)] == ["bank_1"]
     numbers = {"acc_1": "00012345678"}
@@ -165,7 +165,7 @@ def test_a_movement_after_the_cut_belongs_to_the_next_bank_day(moment: str, book
     ],
 )
 def test_files_that_state_balances_are_joined_where_these_meet(edges: tuple[tuple[int, ...], ...], until: str) -> None:
-    """A day told twice or split between two files is no hole; a balance in between that nobody tells is one."""
+    """A day listed twice or split between two files is no hole; a balance in between that no file states is one."""
     rows = _files(*edges, lines=[_file_line("bank_1", 2)])
     assert [row[4] for row in rows] == [until]
 

@@ -65,7 +65,7 @@ def test_a_text_with_a_mark_has_everything_read_with_other_marks(installation: I
 
 @pytest.mark.parametrize("text", ["\x1e", "\x1f", "\x1e\x1f", ""])
 def test_a_mark_in_a_column_that_misses_nothing_is_a_text(installation: Installation, text: str) -> None:
-    """Nobody counts the known cells of such a column: they are all of them."""
+    """There is no count of the known cells of such a column: they are all of them."""
     same = {"connection": "main", "payout_id": "po_1", "resource_type": "charge", "mode": "test", "body": "{}",
             "currency": "CLP"}  # fmt: skip
     rows = [same | {"resource_id": one, "amount": amount} for amount, one in enumerate(["a", text])]

@@ -54,7 +54,7 @@ def test_an_item_carries_what_its_payment_says(world: "World", installation: Ins
 def test_the_sender_stands_in_where_no_customer_is_known(
     world: "World", installation: Installation, main: Connection
 ) -> None:
-    """A payment is its customer's, else its sender's; what has no right form is nobody's."""
+    """A payment is its customer's, else its sender's; what has no right form names no customer."""
     world.payment("pi_1", 100, sender_tax_id="761920839")
     world.payment("pi_2", 100, sender_tax_id="ND")
     items = _read(installation, main).items.set_index("resource_id")
@@ -65,7 +65,7 @@ def test_the_sender_stands_in_where_no_customer_is_known(
 def test_a_payment_that_names_a_customer_who_is_not_here_is_noted(
     world: "World", installation: Installation, main: Connection
 ) -> None:
-    """Its sender stands in, and may be another; who bears a tax id or names nobody is not noted."""
+    """Its sender stands in, and may be another; who bears a tax id or none is not noted."""
     fixed: dict[str, Any] = {"connection": "main", "mode": "test", "currency": "CLP", "version_at": NOW, "body": "{}"}
     world.keep(Customer(id="cus_here", tax_id="761920839", **fixed))
     world.payment("pi_here", 100, body={"customer": "cus_here"})
@@ -78,7 +78,7 @@ def test_a_payment_that_names_a_customer_who_is_not_here_is_noted(
 def test_streams_of_links_are_no_gap_without_a_link_token(
     world: "World", installation: Installation, main: Connection
 ) -> None:
-    """Nobody can pull them, so that nothing of theirs can be missing; with a token they are looked at again."""
+    """They cannot be pulled, so that none of their objects can be missing; with a token they are looked at again."""
     world.complete(datetime(2026, 9, 12, 4, tzinfo=UTC))
     world.complete(datetime(2026, 9, 1, tzinfo=UTC), "link-movements", "account-movements")
     with_token = main.model_copy(update={"link_tokens": ("link_1",)})
@@ -205,7 +205,7 @@ def _unreadable(field: str, value: str) -> str:
 def test_a_moment_nobody_can_place_is_a_gap_and_stops_nothing(
     world: "World", installation: Installation, main: Connection
 ) -> None:
-    """The item keeps its amount, its moment is unknown, and the run is told why it is incomplete."""
+    """The item keeps its amount, its moment is unknown, and the run says why it is incomplete."""
     world.payout("po_1", 1170, ("payment_intent", "pi_1", 1190))
     world.payout("po_2", 500)
     world.item(
@@ -215,8 +215,8 @@ def test_a_moment_nobody_can_place_is_a_gap_and_stops_nothing(
     assert inputs.items["resource_id"].tolist() == ["pi_1", "pi_2"]
     assert inputs.items["amount"].tolist() == [1190, 500]
     assert inputs.items["occurred_at"].isna().tolist() == [True, True]
-    told = inputs.gaps[inputs.gaps["reason"].str.contains("pi_2")]
-    assert told[["stream", "reason", "payout_id"]].to_numpy().tolist() == [
+    shown = inputs.gaps[inputs.gaps["reason"].str.contains("pi_2")]
+    assert shown[["stream", "reason", "payout_id"]].to_numpy().tolist() == [
         ["payout-items", _unreadable("created_at", "'2026-09-10T15:00:00'"), "po_2"],
         ["payout-items", _unreadable("succeeded_at", "'?'"), "po_2"],
     ]

@@ -57,7 +57,7 @@ def test_yesterdays_data_is_not_todays() -> None:
 
 
 def test_a_day_is_over_when_one_stream_has_seen_its_last_moment_settle() -> None:
-    """In Santiago it ends at three UTC: a stream at a minute before has it whole, a second earlier nobody knows."""
+    """In Santiago it ends at three UTC: a stream at a minute before has it whole, a second earlier it is unknown."""
     others = "2026-10-01T12:00:00"
     over = _gaps(_all(others, refunds="2026-10-02T02:59:00"))
     assert [stream for stream, _ in over] == [stream for stream in STREAMS if stream in NEEDED and stream != "refunds"]
@@ -107,7 +107,7 @@ def test_a_provider_whose_clock_stands_weeks_behind_is_not_over() -> None:
 
 
 def test_a_stream_never_read_is_a_gap() -> None:
-    """What nobody pulled may hold anything."""
+    """What was not pulled may hold anything."""
     reached = _all("2026-10-01T12:00:00")
     del reached["charges"]
     assert _gaps(reached) == [("charges", "note.never_read")]
@@ -130,7 +130,7 @@ def test_a_window_that_is_not_closed_is_a_gap() -> None:
 
 
 def test_payouts_whose_items_are_short_or_unlisted_are_gaps() -> None:
-    """Each payout says how many items it has; where nobody said, what is there is taken."""
+    """Each payout says how many items it has; where none is said, what is there is taken."""
     listed = (
         Listed("po_1", _at("2026-09-30T18:00:00"), 3, 2),
         Listed("po_2", _at("2026-09-30T18:00:00"), None, None),

@@ -41,7 +41,7 @@ def test_rows_of_every_stretch_are_read_once(
 def test_a_piece_that_cannot_be_parsed_stops_the_reading(
     world: "World", installation: Installation, main: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What fails in the other thread is not lost: nobody gets a frame that lacks rows."""
+    """What fails in the other thread is not lost: no frame lacks rows."""
 
     def refuse(*_: object) -> None:
         raise ValueError("a piece that is no CSV")

@@ -140,7 +140,7 @@ def test_how_far_amounts_of_one_reference_may_differ_is_a_rule(case: "Case") -> 
 def test_one_reference_with_two_amounts_is_bank_amount_diff(
     case: "Case", movement: dict[str, object], filed: dict[str, object], amounts: tuple[int, int]
 ) -> None:
-    """The amount that is not the payout's is shown, and the same thing is not told twice."""
+    """The amount that is not the payout's is shown, and the same thing is not reported twice."""
     _payout(case)
     _line(case, "mov_1", amounts[0], **movement)
     _filed(case, "bank_1", amounts[1], **filed)
@@ -234,11 +234,11 @@ def test_a_payout_in_a_state_unknown_here_is_never_closed(case: "Case") -> None:
 
 
 _DAYS = st.dates(date(2026, 10, 5), date(2026, 10, 12))
-_TOLD = st.lists(st.tuples(st.sampled_from([100, 200]), _DAYS), max_size=9)
+_DEPOSITS = st.lists(st.tuples(st.sampled_from([100, 200]), _DAYS), max_size=9)
 
 
 @settings(max_examples=for_run(short=25, full=400))
-@given(_TOLD, _TOLD, st.randoms())
+@given(_DEPOSITS, _DEPOSITS, st.randoms())
 def test_n_and_m_equal_deposits_are_max_n_m(
     shown: list[tuple[int, date]], filed: list[tuple[int, date]], chance: Random
 ) -> None:
@@ -251,7 +251,7 @@ def test_n_and_m_equal_deposits_are_max_n_m(
     found = _deposits(case)
     monday = {date(2026, 10, 10): date(2026, 10, 13), date(2026, 10, 11): date(2026, 10, 13),
               date(2026, 10, 12): date(2026, 10, 13)}  # fmt: skip
-    n, m = (Counter((amount, monday.get(on, on)) for amount, on in told) for told in (shown, filed))
+    n, m = (Counter((amount, monday.get(on, on)) for amount, on in reported) for reported in (shown, filed))
     assert len(found) == sum(max(n[key], m[key]) for key in n | m)
     chance.shuffle(case.rows["bank"])
     assert _deposits(case) == found

@@ -1,4 +1,4 @@
-"""Keys that name somebody else's document, while the payer's own asks for just the amount paid."""
+"""Keys that name another's document, while the payer's own asks for just the amount paid."""
 
 from datetime import date
 from typing import TYPE_CHECKING
@@ -29,8 +29,8 @@ def test_key_against_tax_id_and_amount_is_ambiguous(plans: "Case") -> None:
     assert run.line("pi_1", "outcome", "rivals") == ("ambiguous", "cl:33::1 cl:33::2")
     assert run.found() == {("AMBIGUOUS", "resource:pi_1", 19_990)}
     evidence = run.finding("AMBIGUOUS").evidence
-    told = (evidence["document"], evidence["equal_open_documents"], evidence["payer"], evidence["customer"])
-    assert told == ("cl:33::1", ["cl:33::2"], ANA, BRUNO)
+    shown = (evidence["document"], evidence["equal_open_documents"], evidence["payer"], evidence["customer"])
+    assert shown == ("cl:33::1", ["cl:33::2"], ANA, BRUNO)
 
 
 def test_the_one_it_was_named_for_can_still_pay_it(plans: "Case") -> None:

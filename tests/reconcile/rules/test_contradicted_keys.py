@@ -29,7 +29,7 @@ UNFOUND = ("no_document", "none")
     ],
 )
 def test_a_month_missing_from_the_books_is_not_paid_with_another_one(case: "Case", said: str) -> None:
-    """Who names a sale nobody imported did not pay the equal document of another number."""
+    """Who names a sale that was not imported did not pay the equal document of another number."""
     case.invoice("1042", 50_000)
     case.payment("pi_1", 50_000, metadata=said, sender_tax_id=ANA)
     run = case.run()

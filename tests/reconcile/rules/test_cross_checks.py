@@ -45,7 +45,7 @@ def test_amounts_of_two_currencies_are_in_their_own_units(case: "Case") -> None:
 
 
 def test_what_is_not_known_neither_holds_nor_fails(case: "Case") -> None:
-    """A payment that names nobody and nothing is not held against the document."""
+    """A payment that names neither payer nor document is not held against the document."""
     case.invoice("1", 50_000, due_date=None, issue_date=date(2026, 10, 1))
     case.payment("pi_1", 50_000)
     found = _checks(case, "cl:33::1", 50_000)
@@ -92,7 +92,7 @@ def test_the_documents_compared_are_the_named_the_near_and_the_equal(case: "Case
 
 
 def test_the_tax_id_of_the_public_at_large_is_nobodys(case: "Case") -> None:
-    """Two sales to anybody have no customer in common; a sender who is somebody is the payer."""
+    """Two sales to the public have no customer in common; a sender with a tax id is the payer."""
     case.invoice("1", 50_000, customer_tax_id="66666666-6")
     case.invoice("2", 50_001, customer_tax_id="66666666-6")
     case.invoice("3", 90_000, customer_tax_id=ANA)

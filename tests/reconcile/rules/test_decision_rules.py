@@ -37,7 +37,7 @@ def test_a_decided_match_overrules_a_key(case: "Case") -> None:
 
 
 def test_a_decided_match_of_another_amount_shows_the_difference(case: "Case") -> None:
-    """Less is a part; more is a difference, which stays an exception until somebody accepts it."""
+    """Less is a part; more is a difference, which stays an exception until a person accepts it."""
     case.invoice("1", 50_000)
     case.invoice("2", 50_000)
     case.payment("pi_1", 49_000)

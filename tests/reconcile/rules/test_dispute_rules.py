@@ -66,7 +66,7 @@ def test_a_payment_without_a_document_and_its_lost_dispute_are_at_risk_once(case
 
 
 def test_a_document_of_a_lost_dispute_is_overdue_when_due(case: "Case") -> None:
-    """It is chased like any other that nobody paid."""
+    """It is chased like any other that was not paid."""
     _sale(case, due_date=date(2026, 10, 5))
     _dispute(case)
     run = case.run()
@@ -248,7 +248,7 @@ def test_a_rest_accepted_before_a_dispute_stays_accepted(case: "Case") -> None:
 
 @pytest.mark.parametrize("given", [{"resource_id": "pi_9"}, {"resource_id": None}, {}, {"currency": "USD"}])
 def test_a_lost_dispute_without_a_document_waits_for_a_person(case: "Case", given: dict[str, Any]) -> None:
-    """Of a payment that has none, of one nobody knows, or in another currency: no document moves."""
+    """Of a payment that has none, of an unknown one, or in another currency: no document moves."""
     case.invoice("1", 100_000, **({} if given else {"order_ref": None, "customer_tax_id": None}))
     case.payment("pi_1", 100_000 if given else 55_000, metadata=PED_1)
     _dispute(case, **given)
@@ -296,7 +296,7 @@ def test_a_dispute_that_waits_for_documents_is_urgent_near_its_deadline(
 
 @pytest.mark.parametrize(("status", "severity"), [("in_review", "info"), ("needs_response", "high")])
 def test_a_dispute_in_review_is_told_and_an_unknown_state_waits(case: "Case", status: str, severity: str) -> None:
-    """Nobody can do anything about the one; of the other nobody knows."""
+    """The one cannot be helped; of the other it is unknown."""
     _sale(case)
     _dispute(case, status=status, ended_at=None)
     found = case.run().finding("DISPUTE_OPEN")

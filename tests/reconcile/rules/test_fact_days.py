@@ -28,7 +28,7 @@ def test_a_payment_without_a_document_counts_from_the_local_day_of_the_payment(c
 
 
 def test_an_overdue_document_counts_from_its_due_date(case: "Case") -> None:
-    """A document nobody paid is as old as it is overdue, however late it was imported; it names its customer."""
+    """An unpaid document is as old as it is overdue, however late it was imported; it names its customer."""
     case.as_of = date(2026, 10, 20)
     case.invoice("1", 1190, due_date=date(2026, 10, 9), customer_name="Ana Ltda")
     assert _told(case, "INVOICE_NO_PAYMENT") == (date(2026, 10, 9), date(2026, 10, 9), "Ana Ltda")

@@ -37,7 +37,7 @@ def test_the_fee_of_one_payment_is_divided_into_net_and_vat(case: "Case") -> Non
 
 
 def test_no_fee_is_no_vat_either(case: "Case") -> None:
-    """Without a tariff nobody knows the net part of a fee, but of nothing it is nothing."""
+    """Without a tariff the net part of a fee is unknown, but of zero it is zero."""
     case.payment("pi_1", 100_000, payout_id="po_1")
     case.payout("po_1", 100_000)
     case.payment("pi_2", 100_000, payout_id="po_2")
@@ -88,7 +88,7 @@ def test_an_item_that_costs_nothing_has_a_fee_of_zero_in_both_parts(case: "Case"
 
 
 def test_a_fee_that_the_report_gives_back_is_not_divided(case: "Case") -> None:
-    """Nobody says how VAT on less than nothing is rounded; that the provider paid the fee is a payout identity."""
+    """No rule says how VAT on less than zero is rounded; that the provider paid the fee is a payout identity."""
     case.tariff = {"vat_bps": 1900}
     _paid(case, 100_000, 100_500)
     case.add("fees", payout_id="po_1", resource_id="pi_1", fee_total=-500)
@@ -125,7 +125,7 @@ def test_of_two_lost_disputes_those_are_lines_that_close_the_identity(
 
 
 def test_two_disputes_that_fit_alike_decide_nothing(case: "Case") -> None:
-    """Which of them was taken off nobody can tell: the payout stays short."""
+    """Which of them was taken off is unknown: the payout stays short."""
     case.tariff = FREE
     _paid(case, 100_000, 80_000)
     _lost(case, "dp_1", 20_000)

@@ -22,7 +22,7 @@ def test_one_reference_of_two_customers_is_the_payers_own(case: "Case") -> None:
 
 
 def test_one_reference_of_two_customers_and_two_equal_amounts(case: "Case") -> None:
-    """Each customer's payment goes to its own document; a payer nobody knows is ambiguous."""
+    """Each customer's payment goes to its own document; an unknown payer is ambiguous."""
     case.invoice("1", 60_000, order_ref="PED-1", customer_tax_id=ANA)
     case.invoice("2", 60_000, order_ref="PED-1", customer_tax_id=BRUNO)
     case.payment("pi_1", 60_000, metadata=PED_1, customer_tax_id=BRUNO)
@@ -49,7 +49,7 @@ def test_two_customers_documents_never_make_one_set(case: "Case") -> None:
 
 
 def test_another_payer_of_a_shared_reference_is_said(case: "Case") -> None:
-    """The equal document of the order is matched, and that somebody else paid is an exception."""
+    """The equal document of the order is matched, and that another paid is an exception."""
     case.invoice("1", 60_000, order_ref="PED-1")
     case.invoice("2", 40_000, order_ref="PED-1")
     case.payment("pi_1", 40_000, metadata=PED_1, customer_tax_id=BRUNO)

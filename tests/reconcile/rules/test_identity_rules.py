@@ -113,7 +113,7 @@ def test_residual_rate_above_the_band(case: "Case", amount: int, found: set[tupl
 
 
 def test_fees_of_the_providers_report_come_first(case: "Case") -> None:
-    """The provider's own figures are used where it told all of them, with net and VAT by the tariff's rate."""
+    """The provider's own figures are used where it gave all of them, with net and VAT by the tariff's rate."""
     case.tariff = TARIFF
     case.invoice("1", 100_000)
     case.payment("pi_1", 100_000, payout_id="po_1", metadata='{"order_ref": "PED-1"}')
@@ -206,15 +206,15 @@ def test_an_item_of_another_currency_without_a_payout_is_no_difference(case: "Ca
 
 
 def test_a_payment_can_differ_in_currency_from_document_and_payout(case: "Case") -> None:
-    """Both are told in one finding, so that its amount is at risk once, and the payout stays open."""
+    """Both stand in one finding, so that its amount is at risk once, and the payout stays open."""
     case.invoice("1", 900, currency="CLP")
     case.payment("pi_1", 900, payout_id="po_1", currency="USD", metadata='{"order_ref": "PED-1"}')
     case.payout("po_1", 99_000)
     run = case.run()
     finding = run.finding("CURRENCY_DIFF")
     assert (finding.subject, finding.amount_at_risk, finding.payout_id) == ("resource:pi_1", 900, "po_1")
-    told = {name: finding.evidence[name] for name in ("payment_currency", "document_currency", "payout_currency")}
-    assert told == {"payment_currency": "USD", "document_currency": "CLP", "payout_currency": "CLP"}
+    reported = {name: finding.evidence[name] for name in ("payment_currency", "document_currency", "payout_currency")}
+    assert reported == {"payment_currency": "USD", "document_currency": "CLP", "payout_currency": "CLP"}
     assert run.line("pi_1", "exception_code") == ("CURRENCY_DIFF",)
     assert run.payout("po_1", "status_recon", "exceptions") == ("open", 2)
 

@@ -1,4 +1,4 @@
-"""Trade of customers who share nothing: what happens to one of them is nobody else's matter."""
+"""Trade of customers who share nothing: what happens to one of them does not concern another."""
 
 from copy import deepcopy
 from dataclasses import replace

@@ -161,7 +161,7 @@ def test_key_amounts_differ_tax_ids_both_known_and_different(case: "Case") -> No
 
 
 def test_key_amounts_differ_another_open_document_of_the_customer_equals(case: "Case") -> None:
-    """The key says one document and the amount another: nobody is certain."""
+    """The key says one document and the amount another: neither is certain."""
     case.invoice("1", 50_000)
     case.invoice("2", 30_000)
     case.payment("pi_1", 30_000, metadata=PED_1, sender_tax_id=ANA)

@@ -119,7 +119,7 @@ def test_customer_of_a_payment_is_its_customer_else_its_sender(case: "Case") -> 
 
 
 def test_generic_tax_ids_never_identify(case: "Case") -> None:
-    """The tax id of the public at large is nobody's: amount and window only suggest."""
+    """The tax id of the public at large names no customer: amount and window only suggest."""
     case.invoice("1", 50_000, customer_tax_id=PUBLIC)
     case.payment("pi_1", 50_000, customer_tax_id=PUBLIC)
     matched = case.match()
@@ -127,7 +127,7 @@ def test_generic_tax_ids_never_identify(case: "Case") -> None:
 
 
 def test_a_tax_id_can_be_made_generic_by_a_rule(case: "Case") -> None:
-    """The merchant may name further tax ids that identify nobody."""
+    """The merchant may name further tax ids that identify no customer."""
     case.rules = {"generic_tax_ids": [ANA]}
     case.invoice("1", 50_000)
     case.payment("pi_1", 50_000, customer_tax_id=ANA)

@@ -30,7 +30,7 @@ def _paid(case: "Case", text: str) -> tuple[Any, ...]:
     "text", ["pago factura 1047", "Fact. N° 001047 gracias", "1047", "PED-1047", "pedido PED 1047"]
 )
 def test_a_number_missing_from_the_books_speaks_against_others(case: "Case", text: str) -> None:
-    """Its neighbours are here, so it was given to somebody: tax id and amount prove nothing about another document."""
+    """Its neighbours are here, so it was given out: tax id and amount prove no match with another document."""
     _books(case)
     assert _paid(case, text) == NOTHING
 

@@ -77,7 +77,7 @@ def test_the_nearest_of_equal_amounts_is_the_one_due_first(case: "Case") -> None
 
 
 def test_without_a_customer_only_an_equal_amount_is_near(case: "Case") -> None:
-    """A payment nobody's tax id is known of is near a document of its amount and currency, or near none."""
+    """A payment without a known tax id is near a document of its amount and currency, or near none."""
     case.invoice("1", 9_000, issue_date=date(2026, 6, 1), due_date=date(2026, 6, 2))
     case.payment("pi_1", 9_000)
     case.payment("pi_2", 9_001)

@@ -27,7 +27,7 @@ def test_a_part_says_what_is_missing(case: "Case") -> None:
 
 
 def test_a_note_that_leaves_nothing_owed_wants_no_refund(case: "Case") -> None:
-    """Sixty were paid and forty credited: nobody has anything to give back."""
+    """Sixty were paid and forty credited: there is no amount to give back."""
     case.invoice("1", 100_000)
     case.payment("pi_1", 60_000, metadata=PED_1, occurred_at=OCT_1)
     case.note("9", "1", 40_000, issue_date=date(2026, 10, 2))

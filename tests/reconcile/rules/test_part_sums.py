@@ -24,7 +24,7 @@ def pay(case: "Case", *amounts: int, **given: object) -> list[str]:
 
 
 def test_payments_of_one_day_that_sum_to_one_document(case: "Case") -> None:
-    """All but the last are parts, the last one closes the document, and nobody is told that a part is short."""
+    """All but the last are parts, the last one closes the document, and no part is reported as short."""
     case.invoice("1", 98_765)
     pay(case, 90_000, 8_765)
     run = case.run()
@@ -77,7 +77,7 @@ def test_local_days_count(case: "Case") -> None:
 
 
 def test_two_documents_of_that_sum_are_ambiguous(case: "Case") -> None:
-    """Where another document asks for the same, nobody knows which one the parts are of."""
+    """Where another document asks for the same, it is unknown which one the parts are of."""
     case.invoice("1", 98_765)
     case.invoice("2", 98_765)
     pay(case, 90_000, 8_765)

@@ -74,7 +74,7 @@ def _pay(case: "Case", random: Random, number: int, size: int) -> None:
         case.refund(f"re_{number:03}", f"pi_{number:03}", amount, occurred_at=f"{later.isoformat()}Z")
 
 
-def _told(result: Result) -> list[tuple[Any, ...]]:
+def _shown(result: Result) -> list[tuple[Any, ...]]:
     """Give every outcome as a sorted list of rows that is compared whole."""
     names = [*ITEM, "outcome", "match_rule", "doc_key", "applied_amount", "doc_balance_after"]
     rows = result.lines[names].astype("string").fillna("-").itertuples(index=False)
@@ -125,8 +125,8 @@ def test_other_names_for_the_ids_change_no_match(case: "Case", seed: int) -> Non
     documents["doc_key"] = documents["doc_key"].map(keys)
     back = {new: old for old, new in {**flipped, **keys}.items()}
     renamed = reconcile(replace(inputs, items=items, documents=documents))
-    told = sorted(tuple(_restored(cell, back) for cell in row) for row in _told(renamed))
-    assert told == _told(reconcile(inputs))
+    shown = sorted(tuple(_restored(cell, back) for cell in row) for row in _shown(renamed))
+    assert shown == _shown(reconcile(inputs))
 
 
 def _restored(cell: str, back: dict[str, str]) -> str:
@@ -141,11 +141,11 @@ def _restored(cell: str, back: dict[str, str]) -> str:
 @given(seed=SEEDS)
 def test_an_unrelated_customer_changes_nothing_for_the_others(case: "Case", seed: int) -> None:
     """A stranger's document and payment of an amount of their own are two more rows."""
-    alone = _told(reconcile(_inputs(case, seed)))
+    alone = _shown(reconcile(_inputs(case, seed)))
     case = _fill(deepcopy(case), seed)
     case.invoice("777", 123_457, customer_tax_id="33333333-3")
     case.payment("pi_777", 123_457, sender_tax_id="33333333-3", occurred_at="2026-10-02T15:00:00Z")
-    together = _told(reconcile(case.inputs()))
+    together = _shown(reconcile(case.inputs()))
     assert [row for row in together if not any("pi_777" in cell or "::777" in cell for cell in row)] == alone
 
 
@@ -179,7 +179,7 @@ def test_whole_weeks_later_without_holidays_is_the_same(case: "Case", seed: int,
         "items": _later(inputs.items, later, "occurred_at"),
         "documents": _later(inputs.documents, later, "issue_date", "due_date"),
     }
-    assert _told(reconcile(replace(inputs, **moved))) == _told(reconcile(inputs))
+    assert _shown(reconcile(replace(inputs, **moved))) == _shown(reconcile(inputs))
 
 
 def test_confirming_a_suggestion_keeps_it_and_turns_nothing_else(case: "Case") -> None:

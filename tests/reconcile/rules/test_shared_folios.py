@@ -50,7 +50,7 @@ def test_a_bearer_paid_without_a_key_is_not_open_either(case: "Case") -> None:
 
 
 def test_a_bearer_credited_before_the_payment_is_not_open(case: "Case") -> None:
-    """A note took the invoice back whole, days before somebody paid under its folio."""
+    """A note took the invoice back whole, days before a payment under its folio."""
     _two(case)
     case.note("9", "1", 50_000, issue_date=date(2026, 10, 2), customer_tax_id=None)
     case.payment("pi_1", 60_000, metadata=FOLIO_1)

@@ -38,7 +38,7 @@ def test_two_payments_of_that_day_suggest_nothing(case: "Case") -> None:
 
 
 def test_each_day_has_its_own_suggestion(case: "Case") -> None:
-    """Equal sales of two days, each paid on its day, are told apart."""
+    """Equal sales of two days, each paid on its day, are distinguished."""
     case.as_of = date(2026, 10, 7)
     case.invoice("1", 50_000, issue_date=date(2026, 10, 5))
     case.invoice("2", 50_000, issue_date=date(2026, 10, 6))

@@ -82,7 +82,7 @@ def test_a_text_that_could_be_two_documents_names_only_what_it_writes(case: "Cas
 
 
 def test_digits_grouped_in_another_way_are_another_name_in_texts(case: "Case") -> None:
-    """`ORD-12/3` in a text is not `ORD-1/23`, though nobody else bears the name."""
+    """`ORD-12/3` in a text is not `ORD-1/23`, though no other document bears the name."""
     case.invoice("1", 50_000, order_ref="ORD-1/23")
     case.payment("pi_1", 50_000, texts="ORD-12/3")
     case.payment("pi_2", 50_000, texts="ORD 1 23", occurred_at="2026-10-05T16:00:00Z")

@@ -12,7 +12,7 @@ ANA, BRUNO = "11111111-1", "22222222-2"
 
 
 def test_a_void_document_is_a_rival_of_tax_id_and_amount(case: "Case") -> None:
-    """Nobody knows whether the payment is for the valid document or for the one that was called off."""
+    """It is unknown whether the payment is for the valid document or for the one that was called off."""
     case.invoice("1", 50_000)
     case.invoice("2", 50_000, status="void")
     case.payment("pi_1", 50_000, sender_tax_id=ANA)
@@ -117,7 +117,7 @@ def test_a_void_document_of_the_amount_is_the_nearest_miss(case: "Case") -> None
 
 
 def test_an_open_document_of_the_amount_is_nearer_than_a_void_one(case: "Case") -> None:
-    """Where an open document has the amount and only its dates do not fit, that one is told."""
+    """Where an open document has the amount and only its dates do not fit, that one is named."""
     case.invoice("1", 50_000, status="void", issue_date=date(2026, 5, 1), due_date=date(2026, 5, 30))
     case.invoice("2", 50_000, issue_date=date(2026, 6, 1), due_date=date(2026, 6, 30))
     case.payment("pi_1", 50_000, sender_tax_id=ANA)

@@ -51,8 +51,8 @@ def test_a_good_night_runs_every_step_in_order(world: "World", installation: Ins
     outcome = nightly(installation, main, on=ON, steps=_steps(called))
     assert called == ["backfill", "pull", "drift", "report"]
     assert (outcome.status, outcome.complete) == (Completion.DONE, True)
-    told = ["main: backfill: 3 streams complete", "main: pull: 3 streams complete", "main: drift: 3 streams complete"]
-    assert outcome.lines[:3] == told
+    shown = ["main: backfill: 3 streams complete", "main: pull: 3 streams complete", "main: drift: 3 streams complete"]
+    assert outcome.lines[:3] == shown
     assert outcome.lines[-1] == "main: reports of 2026-09-11"
     assert outcome.run is not None
     again = nightly(installation, main, on=ON, steps=_steps([])).run

@@ -124,11 +124,11 @@ def test_rows_that_differ_are_counted_and_shown(call: Call, installation: Instal
         {"kind": "exception", "subject": "PAYMENT_NO_INVOICE resource:pi_2", "column": "amount_at_risk",
          "published": 770, "rerun": 777},
     ]  # fmt: skip
-    told = call("runs", "rerun", "1", "--limit", "1")
-    assert told.exit_code == 3
-    assert "fee_total 1" in told.stdout
-    assert "amount_at_risk 1" in told.stdout
-    assert f"run 1 ({made}) differs in 3 rows; 1 of 3 values are shown" in told.stderr
+    shown = call("runs", "rerun", "1", "--limit", "1")
+    assert shown.exit_code == 3
+    assert "fee_total 1" in shown.stdout
+    assert "amount_at_risk 1" in shown.stdout
+    assert f"run 1 ({made}) differs in 3 rows; 1 of 3 values are shown" in shown.stderr
 
 
 @pytest.mark.usefixtures("made")
@@ -143,7 +143,7 @@ def test_other_rules_since_are_said(call: Call, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.usefixtures("made")
 def test_what_cannot_be_made_again_is_one_sentence(call: Call, installation: Installation) -> None:
-    """An unknown run, inputs that were changed and inputs that lie elsewhere are told apart, each with what to do."""
+    """An unknown run, changed inputs and inputs that lie elsewhere are distinguished, each with what to do."""
     unknown = call("runs", "rerun", "99")
     assert (unknown.exit_code, unknown.stderr) == (
         1, "Error: no single run of connection main is called 99: cuadre runs list\n",
@@ -176,21 +176,21 @@ def test_a_manifest_that_was_changed_is_refused(installation: Installation, made
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "shown"),
     [
         ({"frames": {}}, r"run \w+ was kept by an earlier version, which read no payouts"),
         ({"chosen_rules": {"old_rule": 1}}, r"run \w+ was kept by an earlier version: \[rules\] old_rule .*"),
     ],
 )  # fmt: skip
 def test_inputs_of_an_earlier_version_are_said_to_be_so(
-    installation: Installation, made: str, changes: dict[str, Any], told: str
+    installation: Installation, made: str, changes: dict[str, Any], shown: str
 ) -> None:
     """What an earlier version did not read, or knew by another name, is no damage and is not guessed."""
     folder = snapshots.folder_of(installation.settings.data_dir, "main", made)
     manifest = _manifest(folder, **changes)
     earlier = folder.rename(folder.with_name(snapshots.name_of(manifest)))
     (earlier / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
-    with pytest.raises(SnapshotError, match=f"^{told}$"):
+    with pytest.raises(SnapshotError, match=f"^{shown}$"):
         snapshots.read(installation.settings.data_dir, "main", earlier.name)
 
 

@@ -24,7 +24,7 @@ WHOLE = (1, DOCUMENTS, DOCUMENTS, DOCUMENTS)
 
 @pytest.fixture
 def overdue(world: "World") -> "World":
-    """Documents that nobody paid: each is an exception with its history."""
+    """Unpaid documents: each is an exception with its history."""
     rows = (
         LocalInvoice(
             connection="main", doc_key=f"cl:33::{folio}", country="cl", doc_type="33", folio=str(folio),

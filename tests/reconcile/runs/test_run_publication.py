@@ -134,12 +134,12 @@ def test_an_exception_keeps_the_day_of_its_fact_beside_the_day_it_was_seen(
     installation: Installation, main: Connection, tiny_rules: Callable[..., Any], finding: Callable[..., Any]
 ) -> None:
     """Both days are stored, with the due date and the customer; where there is no such day the first sight stands."""
-    told = {"fact_on": date(2026, 9, 1), "due_on": date(2026, 9, 30), "customer_name": "Ana Ltda"}
-    aged = replace(finding("INVOICE_NO_PAYMENT", "document:cl:33::7", doc_key="cl:33::7"), **told)
+    shown = {"fact_on": date(2026, 9, 1), "due_on": date(2026, 9, 30), "customer_name": "Ana Ltda"}
+    aged = replace(finding("INVOICE_NO_PAYMENT", "document:cl:33::7", doc_key="cl:33::7"), **shown)
     _run(installation, main, tiny_rules(aged, finding("CALENDAR_GAP", "calendar:cl:2031")))
     rows = {row.code: row for row in _rows(installation, ExceptionRow)}
     old, new = rows["INVOICE_NO_PAYMENT"], rows["CALENDAR_GAP"]
-    assert (old.fact_on, old.due_on, old.customer_name, old.opened_on) == (*told.values(), AS_OF)
+    assert (old.fact_on, old.due_on, old.customer_name, old.opened_on) == (*shown.values(), AS_OF)
     assert (new.fact_on, new.aged_from) == (None, AS_OF)
     listed = [records.to_exception_row(row, AS_OF, calendar_of("cl")) for row in (old, new)]
     # From Tuesday the 1st to Friday the 11th of September are eight bank days.

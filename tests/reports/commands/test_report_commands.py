@@ -60,7 +60,7 @@ def test_a_report_is_a_named_file_in_the_current_directory(run: Run, tmp_path: P
     ],
 )
 def test_wrong_usage_exits_2(run: Run, args: tuple[str, ...], message: str) -> None:
-    """A wrong option is told in one sentence."""
+    """A wrong option is refused in one sentence."""
     result = run("report", *args)
     assert result.exit_code == 2
     assert message in result.stderr
@@ -87,8 +87,8 @@ def test_a_file_is_what_its_name_says(
 
 def test_a_workbook_for_programs_says_so(run: Run) -> None:
     """Without a profile the keys stay, as scripts rely on, and one line names the profile of the country."""
-    told = "headings and words are those for programs; a workbook for people: --profile cl\n"
-    assert run("report", "control", "--out", "a.xlsx").stderr == told
+    shown = "headings and words are those for programs; a workbook for people: --profile cl\n"
+    assert run("report", "control", "--out", "a.xlsx").stderr == shown
     assert run("report", "control", "--out", "b.xlsx", "--profile", "cl").stderr == ""
     assert run("report", "control", "--out", "c.csv").stderr == ""
 

@@ -17,7 +17,7 @@ from reports.pages.desk import EXTENSION
 from reports.people import Role, add_user, to_user
 from reports.tables import LoginFailure
 
-# Everything that answers without a login; a new route is shut until somebody adds it here.
+# Everything that answers without a login; a new route is shut until it is added here.
 OPEN = {"/login", "/language", "/welcome/<key>", "/assets/<path:filename>", "/static/<path:filename>"}
 CSP = (
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -157,7 +157,7 @@ def test_a_cookie_from_before_the_login_opens_nothing(app: Flask, stranger: Flas
 
 
 def test_a_form_token_of_another_session_is_refused(app: Flask, client: FlaskClient, csrf: Csrf) -> None:
-    """A token that somebody got for himself is no token for another's session."""
+    """A token that a person got for himself is no token for another's session."""
     foreign = csrf(app.test_client())
     assert client.post("/logout", data={"csrf_token": foreign}).status_code == 400
     assert client.get("/").status_code == 200

@@ -18,10 +18,10 @@ def findings(page: Page, path: str) -> list[str]:
 def test_no_page_has_a_serious_finding(enter: Enter, address: str, every_page: Sequence[str], scheme: str) -> None:
     """Contrast, names, roles, labels and order hold on every page there is, in both colour schemes."""
     page = enter(scheme=scheme)
-    told = []
+    shown = []
     for path in (*every_page, "/nowhere"):
         page.goto(address + path)
-        told += findings(page, path)
+        shown += findings(page, path)
     page.get_by_role("button", name="Salir").click()
     page.get_by_role("button", name="Entrar").wait_for()
-    assert told + findings(page, "/login") == []
+    assert shown + findings(page, "/login") == []

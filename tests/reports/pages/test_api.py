@@ -104,7 +104,7 @@ def test_what_comes_late_hides_nothing(reconciled: Installation, client: FlaskCl
 def test_a_run_between_two_pages_ends_the_cursor(
     reconciled: Installation, client: FlaskClient, keep_run: Callable[..., None]
 ) -> None:
-    """Rows of two runs are never mixed: the program is told to begin again."""
+    """Rows of two runs are never mixed: the program is asked to begin again."""
     cursor = fetch(client, "payout-detail?limit=1")["next_cursor"]
     with reconciled.store.transaction() as session:
         keep_run(session, run_id="run-2", number=43)

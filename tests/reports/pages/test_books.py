@@ -60,8 +60,8 @@ def test_a_file_is_looked_at_before_it_is_kept(
     assert "Filas 1 Nuevas 1 Cambiadas 0 Ya conocidas 0" in text_in(page)
     assert "33 CLP 1 1.000 0 190 1.190" in text_in(page)
     assert kept(reconciled, InvoiceFile) == []
-    told = confirm(client, csrf, key_in(page))
-    assert "ventas.csv quedó en los libros." in told
+    reported = confirm(client, csrf, key_in(page))
+    assert "ventas.csv quedó en los libros." in reported
     assert [row.folio for row in kept(reconciled, LocalInvoice)] == ["501"]
     assert "ya se confirmó o esperó demasiado" in confirm(client, csrf, key_in(page))
     assert len(kept(reconciled, InvoiceFile)) == 1
@@ -145,14 +145,16 @@ def test_two_reports_of_one_payout_do_not_replace_each_other_unsaid(
     other = PAYOUT.replace(b"1607", b"1700")
     second = look(other, name="liquidacion-2.csv", kind="payout-report")
     confirm(client, csrf, key_in(first))
-    told = confirm(client, csrf, key_in(second))
-    assert "Mientras usted miraba, liquidacion.csv trajo las comisiones de po_1: compare y confirme otra vez." in told
-    assert "Comisiones hasta ahora Comisiones con IVA po_1 CLP 2 2.410 2.503" in text_in(told)
-    assert "Reemplaza a liquidacion.csv del" in told
+    reported = confirm(client, csrf, key_in(second))
+    assert (
+        "Mientras usted miraba, liquidacion.csv trajo las comisiones de po_1: compare y confirme otra vez." in reported
+    )
+    assert "Comisiones hasta ahora Comisiones con IVA po_1 CLP 2 2.410 2.503" in text_in(reported)
+    assert "Reemplaza a liquidacion.csv del" in reported
     assert sorted(fee.fee_total for fee in kept(with_items, ProviderFee)) == [803, 1607]
-    digest = re.search(r'name="seen" value="([0-9a-f]{64})"', told)
+    digest = re.search(r'name="seen" value="([0-9a-f]{64})"', reported)
     assert digest is not None
-    assert "liquidacion-2.csv quedó en los libros." in confirm(client, csrf, key_in(told), seen=digest[1])
+    assert "liquidacion-2.csv quedó en los libros." in confirm(client, csrf, key_in(reported), seen=digest[1])
     assert sorted(fee.fee_total for fee in kept(with_items, ProviderFee)) == [803, 1700]
 
 
@@ -275,7 +277,7 @@ def test_the_name_of_a_file_leads_nowhere(look: Callable[..., str], reconciled: 
 def test_no_file_and_an_unknown_kind_are_told(client: FlaskClient, csrf: Csrf) -> None:
     """An empty form says what is missing; a kind that is none is refused."""
     form = {"csrf_token": csrf(client, "/books"), "connection": "main", "kind": "invoices"}
-    told = client.post("/books/look", data=form, follow_redirects=True).get_data(as_text=True)
-    assert "Elija primero un archivo." in told
+    reported = client.post("/books/look", data=form, follow_redirects=True).get_data(as_text=True)
+    assert "Elija primero un archivo." in reported
     assert client.post("/books/look", data={**form, "kind": "payroll"}).status_code == 400
     assert client.post("/books/look", data={**form, "connection": "other"}).status_code == 404

@@ -119,18 +119,18 @@ def test_the_language_changes_and_stays(enter: Enter, address: str) -> None:
 def test_no_page_overflows_or_is_blocked(enter: Enter, address: str, every_page: Sequence[str], width: int) -> None:
     """On a phone as on a desk every page there is fits its width, and the policy blocks nothing that it needs."""
     page = enter(width=width)
-    told: list[str] = []
-    page.on("console", lambda message: told.append(message.text))
+    shown: list[str] = []
+    page.on("console", lambda message: shown.append(message.text))
     wide = []
     for path in (*every_page, "/nowhere"):
         page.goto(address + path)
         if page.evaluate("document.documentElement.scrollWidth") > width:
             wide.append(path)
-    assert (wide, [line for line in told if "404" not in line]) == ([], [])
+    assert (wide, [line for line in shown if "404" not in line]) == ([], [])
 
 
 def test_two_people_at_one_exception(enter: Enter, address: str) -> None:
-    """Who comes second is told that somebody was faster, sees what they did, and can decide on that."""
+    """Who comes second reads that another was faster, sees what they did, and can decide on that."""
     first, second = enter(), enter()
     for page in (first, second):
         page.goto(address + CASE)

@@ -1,4 +1,4 @@
-"""The exception desk: what a person decides is kept with their name, and what somebody changed meanwhile is refused."""
+"""The exception desk: what a person decides is kept with their name, and what another changed meanwhile is refused."""
 
 import json
 import re
@@ -182,12 +182,12 @@ def test_the_history_keeps_what_was_decided_and_taken_back(act: Callable[..., st
     act("match", **pair, reason="lo dijo por teléfono", seen=0)
     page = act("withdraw", **pair, reason="era de otro mes", seen=kept(reconciled, Decision)[0].id)
     assert "Decisiones vigentes" not in page
-    told = [re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", row)) for row in page.split("Historia")[-1].split("<tr>")]
-    matched = next(row for row in told if "Conciliado a mano" in row)
+    shown = [re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", row)) for row in page.split("Historia")[-1].split("<tr>")]
+    matched = next(row for row in shown if "Conciliado a mano" in row)
     assert "cl:33::1105 · lo dijo por teléfono" in matched
-    withdrawn = next(row for row in told if "Deshecho" in row)
+    withdrawn = next(row for row in shown if "Deshecho" in row)
     assert "cl:33::1105 · era de otro mes" in withdrawn
-    assert told.index(matched) < told.index(withdrawn)
+    assert shown.index(matched) < shown.index(withdrawn)
     assert all("@" in row for row in (matched, withdrawn))
 
 
@@ -220,7 +220,7 @@ def test_a_viewer_looks_and_does_not_decide(
 
 @pytest.mark.parametrize("path", ["/exceptions/main/none", "/exceptions/other/00aa00aa00aa00aa"])
 def test_an_exception_that_is_not_there_is_a_404(client: FlaskClient, path: str) -> None:
-    """A wrong id or connection is told as such."""
+    """A wrong id or connection is named as such."""
     assert client.get(path).status_code == 404
 
 
@@ -235,9 +235,9 @@ def test_evidence_that_is_no_object_is_shown_as_it_is(reconciled: Installation, 
 
 def test_a_year_and_how_many_dates_are_no_amounts(reconciled: Installation, client: FlaskClient) -> None:
     """A year bears no thousands mark, and how many dates it has is no money in a currency with cents either."""
-    told = json.dumps({"year": 2031, "dates": 1500, "amount": 1500})
+    shown = json.dumps({"year": 2031, "dates": 1500, "amount": 1500})
     with reconciled.store.transaction() as session:
-        session.execute(sa.update(ExceptionRow).values(evidence=told, currency="MXN"))
+        session.execute(sa.update(ExceptionRow).values(evidence=shown, currency="MXN"))
     page = client.get(CASE).get_data(as_text=True)
     proofs = dict(re.findall("<dt>(.*?)</dt><dd>(.*?)</dd>", page))
     assert (proofs["año"], proofs["fechas"], proofs["monto"]) == ("2031", "1.500", "15,00")
@@ -269,7 +269,7 @@ def test_a_bulk_form_that_was_tampered_with_is_refused(client: FlaskClient, csrf
 
 
 def test_a_page_resolves_on_the_day_of_the_run(act: Callable[..., str], reconciled: Installation) -> None:
-    """As the commands do: an age must not depend on where somebody decided."""
+    """As the commands do: an age must not depend on where it was decided."""
     act("resolve", reason="boleta emitida", version=1)
     assert [str(row.resolved_on) for row in kept(reconciled, ExceptionRow) if row.id == "00aa00aa00aa00aa"] == [
         "2026-10-08"

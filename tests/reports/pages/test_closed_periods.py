@@ -25,7 +25,7 @@ DOCUMENT = 'figure.document {"total":100000,"currency":"CLP"}'
 
 @pytest.fixture
 def closed(reconciled: Installation) -> int:
-    """September closed by somebody, with a payout, an item and a document, and one adjustment of a later run."""
+    """September closed by a person, with a payout, an item and a document, and one adjustment of a later run."""
     with reconciled.store.transaction() as session:
         at = datetime(2026, 10, 2, 12, tzinfo=UTC)
         period = Period(
@@ -99,19 +99,19 @@ def test_a_period_is_reopened_for_a_reason(
 
 
 @pytest.mark.parametrize(
-    ("form", "told"),
+    ("form", "shown"),
     [
         ({"until": "2126-01-01", "reason": "x"}, "todavía no termina"),
         ({"until": "2026-10-08", "reason": "x"}, "un período solo se cierra con datos completos"),
     ],
 )
 def test_a_closing_that_cannot_be_is_told(
-    client: FlaskClient, csrf: Csrf, reconciled: Installation, form: dict[str, str], told: str
+    client: FlaskClient, csrf: Csrf, reconciled: Installation, form: dict[str, str], shown: str
 ) -> None:
     """A day to come and incomplete data close nothing, and leave no run behind that everybody would see."""
     form = {"csrf_token": csrf(client, "/books/periods"), "connection": "main", **form}
     page = client.post("/books/close", data=form, follow_redirects=True).get_data(as_text=True)
-    assert told in page
+    assert shown in page
     assert kept(reconciled, Period) == []
     assert len(kept(reconciled, Run)) == 1
 

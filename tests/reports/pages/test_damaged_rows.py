@@ -1,4 +1,4 @@
-"""Rows that a run left and nobody can read any more: named on the page, in the log and by the command."""
+"""Rows of a run that are unreadable: named on the page, in the log and by the command."""
 
 from datetime import date
 

@@ -77,7 +77,7 @@ def test_what_is_left_is_accepted_as_what_it_is(accept: Callable[..., str], reco
         "",
         "ana@tienda.test",
     )
-    # Somebody who still looks at the page of before decides on what was changed meanwhile.
+    # A person who still looks at the page of before decides on what was changed meanwhile.
     assert "Alguien decidió sobre cl:33::1105" in accept(kind="rounding", reason="otra")
 
 
@@ -98,7 +98,7 @@ def test_what_was_accepted_is_undone_on_its_page(
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "shown"),
     [
         ({"kind": "write_off", "amount": "12,5", "reason": "x"}, "12,5 no es un monto en CLP."),
         ({"kind": "write_off", "amount": "1.2.3", "reason": "x"}, "1.2.3 no es un monto en CLP."),
@@ -108,16 +108,16 @@ def test_what_was_accepted_is_undone_on_its_page(
     ],
 )
 def test_what_cannot_be_accepted_is_told(
-    accept: Callable[..., str], reconciled: Installation, fields: dict[str, str], told: str
+    accept: Callable[..., str], reconciled: Installation, fields: dict[str, str], shown: str
 ) -> None:
     """An amount of another notation, one beyond the document and a decision without a reason change nothing."""
-    assert told in accept(**fields)
+    assert shown in accept(**fields)
     assert decisions(reconciled) == []
 
 
 @pytest.mark.parametrize("path", ["/documents/main/cl:33::0", "/documents/other/cl:33::1105"])
 def test_a_document_that_is_not_there_is_a_404(shelf: FlaskClient, path: str) -> None:
-    """A wrong key or connection is told as such."""
+    """A wrong key or connection is named as such."""
     assert shelf.get(path).status_code == 404
 
 

@@ -87,7 +87,7 @@ def test_quarantined_events_can_be_chosen(client: FlaskClient) -> None:
 
 
 def test_a_stream_is_fetched_now(client: FlaskClient, csrf: Csrf, rooms: Rooms) -> None:
-    """It starts beside the page, which says where to see it, and the trail says who asked."""
+    """It starts in the background; the page says where to see it, and the trail says who asked."""
     page = post(client, csrf, "/operation/pull", connection="main", stream="payouts")
     assert "Empezó." in page
     post(client, csrf, "/operation/backfill", connection="main")

@@ -27,7 +27,7 @@ def test_addresses_cannot_steer_the_links_of_a_page(client: FlaskClient, asked: 
 @pytest.mark.parametrize("name", ["events", "runs", "control"])
 @pytest.mark.parametrize("cursor", ["[" * 5000, f'[0,"{MANY}"', '["a","b"]', "[true,1]"])
 def test_a_made_up_cursor_is_refused(client: FlaskClient, name: str, cursor: str) -> None:
-    """A cursor that nobody gave out is a 400, however deep or long it is."""
+    """A cursor that was never given out is a 400, however deep or long it is."""
     text = base64.urlsafe_b64encode(cursor.encode()).decode().rstrip("=")
     assert client.get(f"/api/v1/{name}?cursor={text}").status_code == 400
 
@@ -58,7 +58,7 @@ def test_a_number_no_database_holds_is_refused(
 
 @pytest.mark.parametrize("path", ["/payouts?q=%00", "/payouts/%00", "/api/v1/events?q=a%00b", "/exceptions/main/%00"])
 def test_nul_is_refused_on_both_databases(anywhere: Installation, login: Callable[..., FlaskClient], path: str) -> None:
-    """PostgreSQL would fail on such a text; the reader is told instead."""
+    """PostgreSQL would fail on such a text; the reader is refused instead."""
     app = Flask("cuadre_test")
     app.config.update(TESTING=True, SECRET_KEY="only for tests")
     register(app, anywhere)

@@ -46,8 +46,8 @@ def test_one_payout_walks_from_gross_to_net(client: FlaskClient) -> None:
 def test_a_payout_that_never_arrived_is_open_at_the_bank() -> None:
     """Nothing in the bank is unknown until the run calls it missing."""
     payout = {"matched_count": 1, "unmatched_count": 0, "difference": 0, "status": "succeeded", "bank_date": None}
-    told = [payouts.trace(payout, codes)["bank_absent"] for codes in ([], ["PAYOUT_LATE"], ["PAYOUT_NOT_IN_BANK"])]
-    assert told == [False, False, True]
+    shown = [payouts.trace(payout, codes)["bank_absent"] for codes in ([], ["PAYOUT_LATE"], ["PAYOUT_NOT_IN_BANK"])]
+    assert shown == [False, False, True]
 
 
 def test_exceptions_show_age_and_what_to_do(client: FlaskClient) -> None:

@@ -23,7 +23,7 @@ def test_a_sentence_nobody_translated_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "shown"),
     [
         (Message("books.empty"), "Está vacío."),
         (
@@ -70,6 +70,6 @@ def test_a_sentence_nobody_translated_stays() -> None:
         ),
     ],
 )
-def test_faults_of_files_are_told_in_spanish(said: Message, told: str) -> None:
+def test_faults_of_files_are_told_in_spanish(said: Message, shown: str) -> None:
     """Finance brings the file and reads why it was refused."""
-    assert refusal(said, "es-CL") == told
+    assert refusal(said, "es-CL") == shown

@@ -70,7 +70,7 @@ def test_since_yesterday_counts_what_the_links_show(two_runs: FlaskClient) -> No
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "shown"),
     [
         ("key:order_ref:part", "clave: pedido, una parte del saldo"),
         ("set:2:only_one", "conjunto de documentos: 2, el único que suma"),
@@ -78,9 +78,9 @@ def test_since_yesterday_counts_what_the_links_show(two_runs: FlaskClient) -> No
         ("a rule of tomorrow", "a rule of tomorrow"),
     ],
 )
-def test_rules_are_told_in_words(said: str, told: str) -> None:
-    """A rule's name is read as a sentence; one nobody met yet stays as it is."""
-    assert phrases.rule(said, "es-CL") == told
+def test_rules_are_told_in_words(said: str, shown: str) -> None:
+    """A rule's name is read as a sentence; an unknown one stays as it is."""
+    assert phrases.rule(said, "es-CL") == shown
 
 
 def test_figures_of_a_run_keep_their_currency() -> None:

@@ -79,7 +79,7 @@ def test_a_filled_sheet_comes_back_row_by_row(client: FlaskClient, csrf: Csrf, b
 
 
 def test_a_stale_row_is_refused_alone(client: FlaskClient, csrf: Csrf, books: Installation) -> None:
-    """Somebody changed one of two rows meanwhile: it is refused with its reason, the other is taken."""
+    """Another person changed one of two rows meanwhile: it is refused with its reason, the other is taken."""
     rows = sheet_of(client)
     with books.store.transaction() as session:
         session.execute(sa.update(ExceptionRow).where(ExceptionRow.id == "00aa00aa00aa00aa").values(version=2))  # type: ignore[arg-type]
@@ -105,7 +105,7 @@ def test_an_excel_sheet_comes_back(client: FlaskClient, csrf: Csrf, books: Insta
 
 @pytest.mark.parametrize("content", [b"nada;que;ver\r\n1;2;3\r\n", b"\x00\x01\x02", b"PK\x03\x04 broken"])
 def test_another_file_is_refused_whole(client: FlaskClient, csrf: Csrf, content: bytes) -> None:
-    """What is not the sheet changes nothing and is told in one sentence on the list."""
+    """What is not the sheet changes nothing and is refused in one sentence on the list."""
     assert 'class="alert"' in upload(client, csrf, content)
 
 

@@ -1,4 +1,4 @@
-"""Files put aside until somebody confirms them, while others bring and drop theirs."""
+"""Files put aside until they are confirmed, while others bring and drop theirs."""
 
 import io
 from datetime import UTC, datetime

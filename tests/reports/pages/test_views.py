@@ -163,7 +163,7 @@ def test_an_event_shows_its_body_as_it_came(busy: FlaskClient) -> None:
     "path", ["/operation/none", "/view/none", "/operation/events/main/none", "/operation/events/other/evt_1"]
 )
 def test_what_is_not_a_list_is_a_404(client: FlaskClient, path: str) -> None:
-    """A wrong name is told as such."""
+    """A wrong name is named as such."""
     assert client.get(path).status_code == 404
 
 

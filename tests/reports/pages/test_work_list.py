@@ -33,9 +33,9 @@ def test_a_run_ahead_of_the_data_is_told(
         keep_run(session, "main", "run-9", number=43, as_of=date(2026, 10, 9), complete=False)
         session.execute(sa.update(Run).where(sa.column("id") == "run-9").values(summary=json.dumps(said)))
         session.add(gap("run-10"))
-    told = "La última corrida mira un día cuyos datos todavía no llegan."
-    assert told in text_of(client, "/exceptions")
-    assert told in text_of(client, "/")
+    shown = "La última corrida mira un día cuyos datos todavía no llegan."
+    assert shown in text_of(client, "/exceptions")
+    assert shown in text_of(client, "/")
 
 
 def test_a_first_run_without_data_is_told(reconciled: Installation, client: FlaskClient) -> None:
@@ -96,7 +96,7 @@ def test_an_ordinary_morning_has_no_warning(client: FlaskClient) -> None:
 
 
 def test_the_list_is_filtered_by_owner_and_day(reconciled: Installation, client: FlaskClient) -> None:
-    """Somebody's, nobody's, those opened or closed from a day on, and those of one payout."""
+    """Those of an owner, those of none, those opened or closed from a day on, and those of one payout."""
     with reconciled.store.transaction() as session:
         mine = sa.update(ExceptionRow).where(sa.column("id") == "00aa00aa00aa00aa")
         session.execute(mine.values(owner="luz@tienda.test"))

@@ -28,7 +28,7 @@ TODAY = date(2026, 10, 8)
 _AT = datetime(2026, 10, 8, tzinfo=UTC)
 
 
-def told(name: str, language: str, **values: Any) -> dict[str, Any]:
+def shown(name: str, language: str, **values: Any) -> dict[str, Any]:
     row = {**dict.fromkeys(CATALOGUE[name].names), "connection": "main", "currency": "CLP", **values}
     table = build.to_table(CATALOGUE[name], [row], currency=lambda found: str(found["currency"]))
     report = Report(CATALOGUE[name], table, Span(), TODAY, banks={"cl_banco_uno": "Banco Uno"})
@@ -39,10 +39,10 @@ def told(name: str, language: str, **values: Any) -> dict[str, Any]:
 def test_a_name_that_looks_like_a_word_stays() -> None:
     """A customer, an order, an owner and a bank's own text are names, whatever they are called."""
     names = {"customer_name": "open", "order_ref": "refund", "customer_tax_id": "set", "doc_series": "key"}
-    row = told("payout-detail", "es-CL", **names)
+    row = shown("payout-detail", "es-CL", **names)
     assert {name: row[name] for name in names} == names
-    assert told("exceptions", "es-CL", owner="void", resolution="date")["owner"] == "void"
-    assert told("transfers", "es-CL", return_raw="returned", counterparty_name="pending")["return_raw"] == "returned"
+    assert shown("exceptions", "es-CL", owner="void", resolution="date")["owner"] == "void"
+    assert shown("transfers", "es-CL", return_raw="returned", counterparty_name="pending")["return_raw"] == "returned"
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_name_that_looks_like_a_word_stays() -> None:
 def test_evidence_is_a_line_to_read(language: str, line: str) -> None:
     """No braces and no codes: each part is named, amounts are grouped, Mexico says importe."""
     text = '{"amount": 1500, "document": "cl:33::7", "nearest": {"failed": "note.amount"}}'
-    assert told("exceptions", language, evidence=text)["evidence"] == line
+    assert shown("exceptions", language, evidence=text)["evidence"] == line
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_gap_is_told_with_its_moments(language: str, line: str) -> None:
     """Why data is missing is a sentence, and its moments are written as people write them."""
     reason = Message("note.read_up_to", {"until": "2026-11-01T03:00:00Z"}).to_text()
     text = json.dumps({"gaps": [{"reason": reason, "since": "2026-11-01T03:00:00Z"}]})
-    assert told("exceptions", language, evidence=text)["evidence"] == line
+    assert shown("exceptions", language, evidence=text)["evidence"] == line
 
 
 @pytest.mark.parametrize(
@@ -111,27 +111,27 @@ def test_evidence_that_nobody_wrote_as_an_object_stays() -> None:
 
 def test_rules_notes_and_checks_are_told_in_spanish() -> None:
     """What a rule leaves in a row, and what a total ties to, are words in people's files."""
-    row = told("payout-detail", "es-CL", match_rule="key:order_ref:part", note="note.open_dispute\nnote.refunded")
+    row = shown("payout-detail", "es-CL", match_rule="key:order_ref:part", note="note.open_dispute\nnote.refunded")
     assert (row["match_rule"], row["note"]) == (
         "clave: pedido, una parte del saldo",
         "disputa abierta; reembolsado",
     )
-    row = told("control", "es-MX", figure="payments, gross", source="payout-summary payout_amount")
+    row = shown("control", "es-MX", figure="payments, gross", source="payout-summary payout_amount")
     assert (row["figure"], row["source"]) == ("pagos, bruto", "Liquidaciones: Importe liquidado")
 
 
 def test_why_a_transfer_came_back_is_told_in_spanish() -> None:
     """The bank's code says why, in words of ours; with a code that is not known the provider's word stays."""
     text = '{"return_code": "01", "return_reason": "non_existing_account"}'
-    row = told("exceptions", "es-CL", evidence=text)
+    row = shown("exceptions", "es-CL", evidence=text)
     assert row["evidence"] == "código de devolución: 01 · motivo de la devolución: la cuenta no existe"
     later = text.replace("01", "99")
-    assert told("exceptions", "es-CL", evidence=later)["evidence"].endswith("non_existing_account")
+    assert shown("exceptions", "es-CL", evidence=later)["evidence"].endswith("non_existing_account")
 
 
 def test_a_change_between_runs_is_told_in_spanish() -> None:
     """The file says of a change what the page of the run says."""
-    row = told("run-diff", "es-CL", kind="payout", subject="po_1", cause='cause.payouts_changed {"id":"po_1"}',
+    row = shown("run-diff", "es-CL", kind="payout", subject="po_1", cause='cause.payouts_changed {"id":"po_1"}',
                before='figure.payout_of_run {"status_recon":"closed","difference":0,"fee_total":2410}',
                after='figure.payout_of_run {"status_recon":"open","difference":-5,"fee_total":null}')  # fmt: skip
     assert (row["kind"], row["before"], row["after"]) == (
@@ -141,14 +141,16 @@ def test_a_change_between_runs_is_told_in_spanish() -> None:
     )
     assert row["cause"] == "liquidación que cambió (po_1)"
     moved = 'cause.as_of {"before":"2026-11-01","after":"2026-11-21"}\ncause.gaps'
-    row = told("run-diff", "es-CL", kind="payout", subject="po_1", cause=moved)
+    row = shown("run-diff", "es-CL", kind="payout", subject="po_1", cause=moved)
     assert row["cause"] == "al día 01-11-2026 → 21-11-2026; cambiaron los vacíos"
 
 
 def test_a_bank_is_called_by_its_name() -> None:
     """The directory's name stands in people's files; one that is not listed keeps its id."""
-    assert told("payout-summary", "es-CL", recipient_institution="cl_banco_uno")["recipient_institution"] == "Banco Uno"
-    assert told("payout-summary", "es-CL", recipient_institution="cl_otro")["recipient_institution"] == "cl_otro"
+    assert (
+        shown("payout-summary", "es-CL", recipient_institution="cl_banco_uno")["recipient_institution"] == "Banco Uno"
+    )
+    assert shown("payout-summary", "es-CL", recipient_institution="cl_otro")["recipient_institution"] == "cl_otro"
 
 
 def test_a_report_brings_the_names_of_its_banks(reconciled: Installation) -> None:
@@ -205,15 +207,15 @@ def test_what_a_gap_withholds_is_said_by_the_titles_of_its_codes() -> None:
 def test_an_open_dispute_is_told_with_the_days_left(language: str, line: str) -> None:
     """The days are a count and no amount, the state a word of the reader's."""
     text = '{"dispute_state": "waiting_documentation", "due_on": "2026-10-12", "bank_days_left": 4}'
-    assert told("exceptions", language, evidence=text)["evidence"] == line
+    assert shown("exceptions", language, evidence=text)["evidence"] == line
 
 
 def test_a_lost_dispute_is_told_in_spanish() -> None:
     """Its title, what to do and the note on its payment."""
-    row = told("exceptions", "es-CL", code="DISPUTE_LOST", title="A dispute was lost", suggested_action="Collect")
+    row = shown("exceptions", "es-CL", code="DISPUTE_LOST", title="A dispute was lost", suggested_action="Collect")
     action = "Cobrar otra vez el documento, emitir su nota de crédito o aceptar la pérdida con un motivo"
     assert (row["title"], row["suggested_action"]) == ("Disputa perdida", action)
     assert (
-        told("payout-detail", "es-CL", note="note.lost_dispute\nnote.refunded")["note"]
+        shown("payout-detail", "es-CL", note="note.lost_dispute\nnote.refunded")["note"]
         == "disputa perdida; reembolsado"
     )

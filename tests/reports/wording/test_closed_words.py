@@ -19,7 +19,7 @@ def made(name: str, **values: Any) -> Report:
 
 
 def test_a_returned_transfer_is_told_in_spanish() -> None:
-    """State and reason are words in people's files, as on the page; what nobody met yet stays as it is."""
+    """State and reason are words in people's files, as on the page; what is unknown stays as it is."""
     report = made("transfers", status="return_pending", return_label="balance limit exceeded", return_raw="LIMITE")
     (row,) = cells.in_words(report, "es-MX").table.to_pylist()
     assert (row["status"], row["return_label"], row["return_raw"]) == (

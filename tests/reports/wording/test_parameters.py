@@ -15,7 +15,7 @@ def test_every_number_of_the_rules_has_words() -> None:
 
 
 def test_calendars_modes_and_countries_are_said() -> None:
-    """Codes become names; what nobody knows stays as it is."""
+    """Codes become names; what is unknown stays as it is."""
     assert parameters.format_value("calendars", "holidays 0.109 cl; holidays 0.109 mx", "es-CL") == (
         "Chile (holidays 0.109); México (holidays 0.109)"
     )

@@ -24,7 +24,7 @@ def test_every_stream_has_spanish_words() -> None:
     ],
 )
 def test_a_job_is_said_with_its_connection_and_stream(job: str, spanish: str, english: str) -> None:
-    """What is done comes first; a job nobody has met yet keeps its name."""
+    """What is done comes first; an unknown job keeps its name."""
     assert (phrases.job(job, "es-CL"), phrases.job(job, "en")) == (spanish, english)
 
 

@@ -3,7 +3,7 @@
 import httpx
 
 from sandbox.state.happening import Happening
-from tests.sandbox.conftest import START, Open, entity, make, open_account, read, receive, refusal, told, trade
+from tests.sandbox.conftest import START, Open, entity, event_types, make, open_account, read, receive, refusal, trade
 
 HOUR = 3600
 
@@ -98,7 +98,7 @@ def test_numbers_change_and_are_deleted_in_mexico(bank: httpx.Client) -> None:
 
     assert first == second
     assert first["deleted_at"] == "2026-10-01T03:00:00.000Z"
-    assert told(bank, made["id"]) == ["account_number.deleted"]
+    assert event_types(bank, made["id"]) == ["account_number.deleted"]
     root = f"/v2/account_numbers/{account['root_account_number_id']}"
     assert refusal(bank.delete(root)) == (409, "operation_not_allowed", "id")
     chilean = make(bank, "/v2/account_numbers", account_id=open_account(bank, "cl")["id"])

@@ -187,7 +187,7 @@ def test_faults_all_at_once_break_nothing() -> None:
 def test_payouts_of_the_busy_month_are_told_once_each(busy: SandboxApp) -> None:
     """Every payout has one `payout.created`; those that succeeded have one `payout.succeeded`."""
     world = busy.world
-    told = [
+    shown = [
         (event.type, event.data["id"]) for event in world.logs["test"].newest_first(None, None, after=None)
         if event.type in {"payout.created", "payout.succeeded"}
     ]  # fmt: skip
@@ -195,5 +195,5 @@ def test_payouts_of_the_busy_month_are_told_once_each(busy: SandboxApp) -> None:
     payouts = list(world.collection("test", "payouts").newest_first())
     expected = {("payout.created", row["id"]) for row in payouts}
     expected |= {("payout.succeeded", row["id"]) for row in payouts if row["succeeded_at"]}
-    assert len(told) == len(set(told))
-    assert set(told) == expected
+    assert len(shown) == len(set(shown))
+    assert set(shown) == expected

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.sandbox.conftest import Object, advance, make, read, refusal, told
+from tests.sandbox.conftest import Object, advance, event_types, make, read, refusal
 
 HOUR = 3600
 DAY = 24 * HOUR
@@ -18,7 +18,7 @@ INVOICE: Object = {"customer": "cus_1", "currency": "CLP", "default_payment_meth
 
 
 def test_an_invoice_is_drafted_finalized_and_charged(billing: httpx.Client) -> None:
-    """Nobody finalizes it but its owner; then it is charged right away."""
+    """Only its owner finalizes it; then it is charged right away."""
     made = make(billing, "/v2/invoices", **INVOICE)
     advance(billing, 40 * DAY)
     assert (made["status"], made["total"]) == ("draft", 1500)
@@ -104,14 +104,14 @@ def test_a_payment_outside_the_service_is_noted_at_once(billing: httpx.Client) -
     found = billing.post(f"/v2/invoices/{made['id']}/pay", json={"external_payment": True}).json()
 
     assert (found["status"], found["external_payment"], found["payments"]) == ("paid", True, [])
-    assert told(billing, made["id"])[-1] == "invoice.paid"
+    assert event_types(billing, made["id"])[-1] == "invoice.paid"
 
 
 def test_voiding_twice_changes_nothing(billing: httpx.Client) -> None:
-    """A void invoice is returned as it is, and told once."""
+    """A void invoice is returned as it is, and announced once."""
     made = make(billing, "/v2/invoices", **INVOICE)
     path = f"/v2/invoices/{made['id']}/void"
 
     assert billing.post(path).json()["status"] == billing.post(path).json()["status"] == "void"
 
-    assert told(billing, made["id"]).count("invoice.voided") == 1
+    assert event_types(billing, made["id"]).count("invoice.voided") == 1

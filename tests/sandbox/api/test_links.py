@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from sandbox.state.happening import Happening
-from tests.sandbox.conftest import START, Object, Open, advance, make, read, refusal, told, trade
+from tests.sandbox.conftest import START, Object, Open, advance, event_types, make, read, refusal, trade
 
 TOKEN = "link_one_token"
 QUERY = f"link_token={TOKEN}"
@@ -164,7 +164,7 @@ def test_a_refresh_ends_with_an_event(linked: httpx.Client) -> None:
 
     advance(linked, 30)
 
-    assert told(linked, made["id"]) == ["link.refresh_intent.succeeded"]
+    assert event_types(linked, made["id"]) == ["link.refresh_intent.succeeded"]
     path = f"/v1/refresh_intents/{made['id']}?{QUERY}"
     assert (read(linked, path)["status"], read(linked, path)["public_error"]) == ("succeeded", None)
     assert ids(read(linked, f"/v1/refresh_intents?{QUERY}")) == [made["id"]]

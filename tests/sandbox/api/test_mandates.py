@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from tests.sandbox.conftest import PDF, advance, read, refusal, told
+from tests.sandbox.conftest import PDF, advance, event_types, read, refusal
 
 HOUR = 3600
 DAY = 24 * HOUR
@@ -44,7 +44,7 @@ def test_a_mandate_is_pending_until_the_bank_confirms_it(billing: httpx.Client) 
     advance(billing, DAY)
 
     assert read(billing, f"/v2/payment_methods/{made['id']}")["mx_direct_debit"]["status"] == "active"
-    assert told(billing, made["id"]) == ["payment_method.activated"]
+    assert event_types(billing, made["id"]) == ["payment_method.activated"]
     assert billing.post("/v2/payment_intents", json=charge).status_code == 201
     assert len(read(billing, "/v2/payment_methods?customer=cus_1")) == 4
 
@@ -56,7 +56,7 @@ def test_a_mandate_without_an_answer_expires(billing: httpx.Client) -> None:
     advance(billing, 7 * DAY)
 
     assert read(billing, f"/v2/payment_methods/{made['id']}")["mx_direct_debit"]["status"] == "expired"
-    assert told(billing, made["id"]) == ["payment_method.canceled"]
+    assert event_types(billing, made["id"]) == ["payment_method.canceled"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.sandbox.conftest import PDF, Object, advance, make, read, refusal, told
+from tests.sandbox.conftest import PDF, Object, advance, event_types, make, read, refusal
 
 DATA: Object = {
     "company_information": {"name": "Otra"},
@@ -45,7 +45,7 @@ def test_the_simulated_review_follows_the_activity(
     advance(bank, 60)
 
     assert read(bank, path)["status"] == status
-    assert told(bank, onboarding["id"]) == events
+    assert event_types(bank, onboarding["id"]) == events
 
 
 def test_the_activity_may_stand_in_the_companys_information(bank: httpx.Client) -> None:

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from tests.sandbox.conftest import Open, advance, customer, make, paid, read, refusal, saved_method, told, trade
+from tests.sandbox.conftest import Open, advance, customer, event_types, make, paid, read, refusal, saved_method, trade
 
 PAYMENT = {"amount": 5000, "currency": "clp"}
 
@@ -55,7 +55,7 @@ def test_a_customer_pays_or_does_not(client: httpx.Client, ending: str) -> None:
     make(client, "/_sandbox/pay", id=made["id"], outcome=ending)
 
     assert read(client, f"/v1/payment_intents/{made['id']}")["status"] == ending
-    assert told(client, made["id"]) == [f"payment_intent.{ending}"]
+    assert event_types(client, made["id"]) == [f"payment_intent.{ending}"]
 
 
 def test_an_intent_expires_while_created_only(client: httpx.Client) -> None:
@@ -76,7 +76,7 @@ def test_a_saved_method_is_charged_without_the_customer(open_sandbox: Open) -> N
 
     found = read(client, f"/v2/payment_intents/{made['id']}")
     assert (found["status"], found["customer"], found["payment_method"]) == ("succeeded", "cus_1", "pm_active")
-    assert told(client, made["id"]) == ["payment_intent.succeeded"]
+    assert event_types(client, made["id"]) == ["payment_intent.succeeded"]
     assert [row["id"] for row in read(client, "/v2/payment_intents")] == [made["id"]]
 
 
@@ -131,7 +131,7 @@ def test_a_session_is_finished_when_its_payment_is(client: httpx.Client) -> None
     found = read(client, f"/v2/checkout_sessions/{made['id']}")
     assert found["status"] == "finished"
     assert found["payment_resource"]["payment_intent"]["status"] == "succeeded"
-    assert told(client, made["id"]) == ["checkout_session.finished"]
+    assert event_types(client, made["id"]) == ["checkout_session.finished"]
 
 
 def test_finished_is_not_paid(client: httpx.Client) -> None:
@@ -152,14 +152,14 @@ def test_expiring_a_session_expires_its_payment(client: httpx.Client) -> None:
     assert client.post(f"/v2/checkout_sessions/{made['id']}/expire").json()["status"] == "expired"
 
     assert read(client, f"/v1/payment_intents/{intent}")["status"] == "expired"
-    assert told(client, made["id"]) == ["checkout_session.expired"]
-    assert told(client, intent) == ["payment_intent.expired"]
+    assert event_types(client, made["id"]) == ["checkout_session.expired"]
+    assert event_types(client, intent) == ["payment_intent.expired"]
     again = client.post(f"/v2/checkout_sessions/{made['id']}/expire")
     assert refusal(again) == (409, "invalid_checkout_session_status", "id")
 
 
 def test_a_forgotten_session_expires_by_itself(client: httpx.Client) -> None:
-    """After a day nobody can pay it any more."""
+    """After a day it cannot be paid any more."""
     made = make(client, "/v2/checkout_sessions", **PAYMENT)
 
     advance(client, 86_400)

@@ -13,12 +13,12 @@ from tests.sandbox.conftest import (
     Object,
     Open,
     advance,
+    event_types,
     make,
     one_payout,
     paid,
     read,
     refusal,
-    told,
     trade,
 )
 
@@ -42,7 +42,7 @@ def test_a_refund_is_processed_at_three_and_then_through(shop: httpx.Client) -> 
     advance(shop, HOUR)
 
     assert read(shop, f"/v1/refunds/{made['id']}")["status"] == "succeeded"
-    assert told(shop, made["id"]) == ["refund.in_progress", "refund.succeeded"]
+    assert event_types(shop, made["id"]) == ["refund.in_progress", "refund.succeeded"]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_refund_without_balance_fails_after_five_business_days(shop: httpx.Cli
 
     found = read(shop, f"/v1/refunds/{made['id']}")
     assert (found["status"], found["failure_code"]) == ("failed", "insufficient_funds")
-    assert told(shop, made["id"]) == ["refund.failed"]
+    assert event_types(shop, made["id"]) == ["refund.failed"]
 
 
 def test_a_refund_is_canceled_while_created_only(shop: httpx.Client) -> None:
@@ -144,7 +144,7 @@ def test_a_dispute_is_reviewed_once_it_has_documents(open_sandbox: Open) -> None
     assert len(upload(client, PDF).json()["documents"]) == 1
     assert client.post(submit).json()["status"] == "in_review"
 
-    assert told(client, "cb_1") == ["dispute.waiting_documentation", "dispute.in_review"]
+    assert event_types(client, "cb_1") == ["dispute.waiting_documentation", "dispute.in_review"]
     assert refusal(client.post(submit)) == (409, "invalid_dispute_status", "id")
     assert refusal(upload(client, PDF)) == (409, "invalid_dispute_status", "id")
     assert [row["id"] for row in read(client, "/v1/disputes?status=in_review&resource_id=pi_1&since=2026-09-30")] == [
@@ -196,7 +196,7 @@ def test_a_charge_is_collected_by_itself_in_test_mode(open_sandbox: Open, wish: 
     advance(client, 60)
 
     assert read(client, f"/v1/charges/{made['id']}")["status"] == ending
-    assert told(client, made["id"]) == [f"charge.{ending}"]
+    assert event_types(client, made["id"]) == [f"charge.{ending}"]
 
 
 def test_a_pending_charge_can_change_or_be_canceled(open_sandbox: Open) -> None:

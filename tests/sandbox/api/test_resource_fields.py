@@ -133,7 +133,7 @@ def lacks(found: Object, path: str) -> bool:
 
 @pytest.mark.parametrize("kind", FIELDS)
 def test_a_resource_has_its_fields(held: dict[str, list[Object]], kind: str) -> None:
-    """Whether a scenario told of it or a request made it."""
+    """Whether a scenario made it or a request made it."""
     assert held[kind]
     wrong = {(path, found["id"]) for found in held[kind] for path in FIELDS[kind] if lacks(found, path)}
     assert wrong == set()

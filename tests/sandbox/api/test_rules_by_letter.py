@@ -7,12 +7,12 @@ from tests.sandbox.conftest import (
     Open,
     advance,
     customer,
+    event_types,
     make,
     open_account,
     read,
     receive,
     refusal,
-    told,
     trade,
 )
 
@@ -29,7 +29,7 @@ def test_an_invoice_being_paid_can_still_be_noted_as_paid_outside(billing: httpx
     assert make(billing, f"/v2/invoices/{invoice['id']}/pay", external_payment=True)["status"] == "paid"
     advance(billing, 60)
 
-    assert told(billing, invoice["id"]).count("invoice.paid") == 1
+    assert event_types(billing, invoice["id"]).count("invoice.paid") == 1
     assert read(billing, f"/v2/invoices/{invoice['id']}")["external_payment"] is True
 
 
@@ -112,7 +112,7 @@ def test_a_chilean_reversal_is_pending_first(bank: httpx.Client) -> None:
     advance(bank, 60)
 
     assert read(bank, f"/v1/transfers/{sent['id']}")["reversed_at"] == "2026-10-01T04:00:06.000Z"
-    assert told(bank, sent["id"]) == ["transfer.outbound.succeeded", "transfer.outbound.reversed"]
+    assert event_types(bank, sent["id"]) == ["transfer.outbound.succeeded", "transfer.outbound.reversed"]
 
 
 def test_the_oldest_version_leaves_the_last_day_out_whatever_day_it_is(open_sandbox: Open) -> None:

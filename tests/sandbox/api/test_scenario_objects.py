@@ -7,7 +7,7 @@ import pytest
 from flask import Flask
 
 from sandbox.serve import create_sandbox
-from tests.sandbox.conftest import PDF, Object, make, read, told
+from tests.sandbox.conftest import PDF, Object, event_types, make, read
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_money_leaves_and_enters_an_account_of_the_scenario(client: httpx.Client
 
     assert read(client, f"/v2/accounts/{account['id']}")["available_balance"] == account["available_balance"] + 150
     client.post("/_sandbox/clock/advance", json={"seconds": 10})
-    assert told(client, sent["id"]) == ["transfer.outbound.succeeded"]
+    assert event_types(client, sent["id"]) == ["transfer.outbound.succeeded"]
 
 
 def test_a_direct_debit_subscriber_of_the_scenario_is_charged(client: httpx.Client) -> None:
@@ -119,7 +119,7 @@ def test_a_link_of_the_scenario_is_refreshed(client: httpx.Client) -> None:
 
     client.post("/_sandbox/clock/advance", json={"seconds": 30})
 
-    assert told(client, refresh["id"]) == ["link.refresh_intent.succeeded"]
+    assert event_types(client, refresh["id"]) == ["link.refresh_intent.succeeded"]
 
 
 def test_every_payout_has_its_report(client: httpx.Client) -> None:

@@ -8,11 +8,11 @@ import pytest
 
 from tests.sandbox.conftest import (
     advance,
+    event_types,
     open_account,
     read,
     receive,
     refusal,
-    told,
 )
 from tests.sandbox.signing import post_signed, sign
 
@@ -28,7 +28,7 @@ def test_an_inbound_mexican_transfer_is_returned(signing: httpx.Client) -> None:
     advance(signing, 10)
 
     assert read(signing, f"/v2/transfers/{made['id']}")["return_reason_code"] == "01"
-    assert told(signing, made["id"]) == ["transfer.inbound.succeeded", "transfer.inbound.returned"]
+    assert event_types(signing, made["id"]) == ["transfer.inbound.succeeded", "transfer.inbound.returned"]
     assert read(signing, f"/v2/accounts/{account['id']}")["available_balance"] == 0
 
 
@@ -41,7 +41,7 @@ def test_a_return_may_fail_or_be_impossible(signing: httpx.Client) -> None:
     advance(signing, 10)
 
     assert read(signing, f"/v2/transfers/{mexican['id']}")["status"] == "succeeded"
-    assert told(signing, mexican["id"])[-1] == "transfer.inbound.return_failed"
+    assert event_types(signing, mexican["id"])[-1] == "transfer.inbound.return_failed"
     answer = post_signed(signing, "/v2/transfers/return", {"transfer_id": chilean["id"]})
     assert refusal(answer) == (409, "invalid_transfer_direction", "transfer_id")
 
@@ -55,7 +55,7 @@ def test_an_account_is_verified(signing: httpx.Client, number: str, status: str)
     advance(signing, 30)
 
     assert read(signing, f"/v2/account_verifications/{made['id']}")["status"] == status
-    assert told(signing, made["id"]) == [f"account_verification.{status}"]
+    assert event_types(signing, made["id"]) == [f"account_verification.{status}"]
     path = "/v2/account_verifications"
     assert len(read(signing, f"{path}?account_number={number}&transfer_id={made['transfer_id']}&since=2026-10-01")) == 1
     assert read(signing, f"{path}?account_number=7") == []

@@ -2,7 +2,7 @@
 
 import httpx
 
-from tests.sandbox.conftest import Object, advance, make, read, refusal, told
+from tests.sandbox.conftest import Object, advance, event_types, make, read, refusal
 
 HOUR = 3600
 DAY = 24 * HOUR
@@ -33,7 +33,7 @@ def test_a_subscription_becomes_active_when_its_first_payment_is_credited(billin
     (invoice,) = invoices_of(billing, made["id"])
     assert (invoice["status"], invoice["total"]) == ("paid", 18_000)
     assert invoice["payments"][0]["status"] == "succeeded"
-    assert told(billing, invoice["id"]) == [
+    assert event_types(billing, invoice["id"]) == [
         "invoice.created",
         "invoice.finalized",
         "invoice.payment_created",
@@ -52,7 +52,7 @@ def test_a_subscription_whose_charge_fails_stays_incomplete(billing: httpx.Clien
     (invoice,) = invoices_of(billing, made["id"])
     assert invoice["status"] == "open"
     assert invoice["hosted_invoice_url"].startswith("https://")
-    assert told(billing, invoice["id"])[-1] == "invoice.payment_failed"
+    assert event_types(billing, invoice["id"])[-1] == "invoice.payment_failed"
 
 
 def test_a_sent_invoice_needs_no_method(billing: httpx.Client) -> None:
@@ -145,7 +145,7 @@ def test_changing_the_method_charges_nothing(billing: httpx.Client) -> None:
     assert billing.patch(path, json={"payment_method": "pm_active"}).json()["payment_method"] == "pm_active"
     advance(billing, 60)
 
-    assert told(billing, made["id"]) == [
+    assert event_types(billing, made["id"]) == [
         "subscription.payment_method_update_failed",
         "subscription.payment_method_updated",
     ]
@@ -154,7 +154,7 @@ def test_changing_the_method_charges_nothing(billing: httpx.Client) -> None:
 
 
 def test_detaching_clears_the_method_of_unpaid_invoices(billing: httpx.Client) -> None:
-    """Open invoices forget it, void ones keep it; without a method nothing happens and nothing is told."""
+    """Open invoices forget it, void ones keep it; without a method it stays as it is, without an event."""
     made = make(
         billing, "/v2/subscriptions", **SUBSCRIPTION, collection_method="send_invoice", payment_method="pm_active"
     )
@@ -166,7 +166,7 @@ def test_detaching_clears_the_method_of_unpaid_invoices(billing: httpx.Client) -
     assert billing.delete(path).json()["payment_method"] is None
     assert billing.delete(path).json()["payment_method"] is None
 
-    assert told(billing, made["id"]) == ["subscription.payment_method_updated"]
+    assert event_types(billing, made["id"]) == ["subscription.payment_method_updated"]
     assert read(billing, f"/v2/invoices/{newer['id']}")["default_payment_method"] is None
     assert read(billing, f"/v2/invoices/{older['id']}")["default_payment_method"] == "pm_active"
 
@@ -222,7 +222,7 @@ def test_a_setup_session_leaves_a_card(billing: httpx.Client) -> None:
     assert setup["status"] == "succeeded"
     assert read(billing, f"/v2/payment_methods/{setup['payment_method']}")["type"] == "card"
     assert read(billing, f"/v2/subscriptions/{subscription}")["payment_method"] == setup["payment_method"]
-    assert told(billing, subscription) == ["subscription.payment_method_updated"]
+    assert event_types(billing, subscription) == ["subscription.payment_method_updated"]
 
 
 def test_a_failed_setup_saves_nothing(billing: httpx.Client) -> None:
@@ -247,7 +247,7 @@ def test_a_subscription_session_begins_a_subscription(billing: httpx.Client) -> 
     (subscription,) = read(billing, "/v2/subscriptions?customer=cus_1")
     assert subscription["status"] == "active"
     assert invoices_of(billing, subscription["id"])[0]["total"] == 18_000
-    assert told(billing, session["id"]) == ["checkout_session.finished"]
+    assert event_types(billing, session["id"]) == ["checkout_session.finished"]
 
 
 def test_a_product_is_made_by_itself(billing: httpx.Client) -> None:

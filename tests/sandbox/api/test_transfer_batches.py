@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.sandbox.conftest import Object, advance, open_account, read, receive, refusal, told
+from tests.sandbox.conftest import Object, advance, event_types, open_account, read, receive, refusal
 from tests.sandbox.signing import post_signed
 
 CLABE = "646180157000000004"
@@ -43,7 +43,7 @@ def test_a_batch_is_sent_once_it_is_approved(signing: httpx.Client) -> None:
         (400, "succeeded", None), (500, "succeeded", "Salary")
     ]  # fmt: skip
     assert read(signing, f"/v2/accounts/{account['id']}")["available_balance"] == 0
-    assert told(signing, made["id"]) == ["transfer_batch.in_progress", "transfer_batch.succeeded"]
+    assert event_types(signing, made["id"]) == ["transfer_batch.in_progress", "transfer_batch.succeeded"]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_batch_says_how_much_of_it_went_through(
 
     batch = read(signing, f"{PATH}/{made['id']}")
     assert (batch["status"], batch["settled_amount"]) == (status, settled)
-    assert told(signing, made["id"])[-1] == f"transfer_batch.{status}"
+    assert event_types(signing, made["id"])[-1] == f"transfer_batch.{status}"
     assert read(signing, f"/v2/accounts/{account['id']}")["available_balance"] == balance - settled
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.sandbox.conftest import Object, advance, make, open_account, read, receive, refusal, told
+from tests.sandbox.conftest import Object, advance, event_types, make, open_account, read, receive, refusal
 from tests.sandbox.signing import post_signed
 
 HOUR = 3600
@@ -37,7 +37,7 @@ def test_a_simulated_transfer_arrives(bank: httpx.Client) -> None:
     (movement,) = read(bank, f"/v2/accounts/{account['id']}/movements?direction=inbound&since=2026-10-01")
     assert (movement["amount"], movement["balance"], movement["resource_id"]) == (7000, 7000, made["id"])
     assert read(bank, f"/v2/accounts/{account['id']}/movements/{movement['id']}") == movement
-    assert told(bank, made["id"]) == ["transfer.inbound.succeeded"]
+    assert event_types(bank, made["id"]) == ["transfer.inbound.succeeded"]
     assert read(bank, f"/v2/account_numbers/{account['root_account_number_id']}")["last_transfer_at"] is not None
 
 
@@ -84,7 +84,7 @@ def test_a_transfer_goes_out(
 
     assert read(bank, f"/v2/transfers/{made['id']}")["status"] == status
     assert read(bank, f"/v2/accounts/{account['id']}")["available_balance"] == balance
-    assert told(bank, made["id"]) == [f"transfer.outbound.{event}" for event in events]
+    assert event_types(bank, made["id"]) == [f"transfer.outbound.{event}" for event in events]
     movements = read(bank, f"/v2/accounts/{account['id']}/movements")
     assert movements[0]["balance"] == balance
 
@@ -150,7 +150,7 @@ def test_an_inbound_chilean_transfer_may_be_reversed(bank: httpx.Client) -> None
 
     found = read(bank, f"/v2/transfers/{made['id']}")
     assert (found["status"], found["reversed_at"]) == ("reversed", "2026-10-01T04:00:00.000Z")
-    assert told(bank, made["id"]) == ["transfer.inbound.succeeded", "transfer.inbound.reversed"]
+    assert event_types(bank, made["id"]) == ["transfer.inbound.succeeded", "transfer.inbound.reversed"]
     assert read(bank, f"/v2/accounts/{account['id']}")["available_balance"] == 0
 
 

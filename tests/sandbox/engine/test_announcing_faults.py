@@ -179,7 +179,7 @@ def test_a_stale_retry_bears_an_old_signature(client: httpx.Client, receiver: Re
 
 
 def test_an_unknown_type_comes_beside_the_true_event(client: httpx.Client, receiver: Receiver) -> None:
-    """A second event of a type nobody knows is logged and delivered; the true one is whole."""
+    """A second event of an unknown type is logged and delivered; the true one is whole."""
     subscribe(client, SUCCEEDED)
     wrong(client, "unknown-type")
 

@@ -161,7 +161,7 @@ def test_rows_inserted_while_paging_shift_numbered_pages(open_sandbox: Open) -> 
 
 
 def test_events_inserted_while_paging_do_not_shift_cursors(open_sandbox: Open) -> None:
-    """A new event stands before the first page and disturbs nobody who walks by cursor."""
+    """A new event stands before the first page and disturbs no walk by cursor."""
     client = open_sandbox(SEVEN)
     wrong(client, "insert-while-paging", times=1)
 

@@ -31,7 +31,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 @dataclass(slots=True)
 class Shop:
-    """A merchant's server on a port: keeps what comes, and refuses as often as told."""
+    """A merchant's server on a port: keeps what comes, and refuses as often as asked."""
 
     got: list[tuple[str, dict[str, Any], int]] = field(default_factory=list)  # id, body, moment it was signed at
     refusals: int = 0
@@ -134,8 +134,8 @@ def is_stale(scene: Scene) -> bool:
 
 def answers(scene: Scene, status: int, code: str, **headers: str) -> bool:
     answer = scene.client.get("/v1/payouts")
-    told = {name: answer.headers.get(name.replace("_", "-")) for name in headers}
-    return answer.status_code == status and answer.json()["error"]["code"] == code and told == headers
+    shown = {name: answer.headers.get(name.replace("_", "-")) for name in headers}
+    return answer.status_code == status and answer.json()["error"]["code"] == code and shown == headers
 
 
 def is_slow(scene: Scene) -> bool:

@@ -151,11 +151,11 @@ def test_a_payout_that_fails_gives_it_back(open_sandbox: Open) -> None:
     """Canceled in the afternoon, the money is in the payout of the next bank day."""
     made = {"id": "po_1", "object": "payout", "mode": "test", "amount": 5_000, "currency": "CLP",
             "created_at": "2026-10-01T17:30:00.000Z"}  # fmt: skip
-    told = trade(
+    shown = trade(
         Happening(START.replace(hour=17, minute=30), "payouts", made | {"status": "in_progress"}, "payout.created"),
         Happening(START.replace(hour=18, minute=30), "payouts", made | {"status": "canceled"}, "payout.canceled"),
     )
-    client = open_sandbox(told)
+    client = open_sandbox(shown)
     sell(client)
     advance(client, 15 * HOUR)
     assert [row["amount"] for row in payouts(client)] == [5_000 + 98_393]
@@ -204,8 +204,8 @@ def test_of_a_shared_payment_each_recipient_is_paid_out_its_part(open_sandbox: O
     assert (row[2], row[3], row[6]) == ("333333", "5355", "200000")
     assert [row[2:4] + row[6:] for row in lines(client, others["id"])] == [["333333", "0", "133333"]]
     assert (others["amount"], others["recipient_account"]["holder_id"]) == (133_333, other["holder_id"])
-    told = client.get("/v2/events", params={"resource_id": others["id"]}).json()
-    assert [event["type"] for event in told] == ["payout.succeeded", "payout.created"]
+    shown = client.get("/v2/events", params={"resource_id": others["id"]}).json()
+    assert [event["type"] for event in shown] == ["payout.succeeded", "payout.created"]
     assert ("payout", others["id"]) not in truth(client)
 
 

@@ -128,9 +128,9 @@ def test_the_old_version_shapes_what_is_announced_and_what_is_read(open_sandbox:
     made = make(client, "/v1/refresh_intents", link_token=link)
     advance(client, 60)
 
-    told = read(client, f"/v2/events?resource_id={made['id']}")[0]["data"]
+    shown = read(client, f"/v2/events?resource_id={made['id']}")[0]["data"]
     named = client.get(f"/v1/refresh_intents/{made['id']}?link_token={link}", headers={"Fintoc-Version": "2026-02-01"})
 
     assert "refreshedObjectId" in made
-    assert "refreshedObjectId" in told
+    assert "refreshedObjectId" in shown
     assert "refreshed_object_id" in named.json()

@@ -32,11 +32,16 @@ def _built(name: str, seed: int, scale: float) -> WholeScenario:
 
 
 def _held(country: str, rates: Mapping[str, float], seed: int, scale: float) -> WholeScenario:
-    told = stream(
+    shown = stream(
         name="large", country=country, rates=rates, seed=seed, scale=scale, start=START_AT, per_branch=BRANCH_SALES
     )
     return WholeScenario(
-        told.name, country, tuple(told.happenings), tuple(told.documents), told.tariff, lambda at: list(told.truth(at))
+        shown.name,
+        country,
+        tuple(shown.happenings),
+        tuple(shown.documents),
+        shown.tariff,
+        lambda at: list(shown.truth(at)),
     )
 
 

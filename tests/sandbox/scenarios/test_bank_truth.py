@@ -101,10 +101,10 @@ def test_the_bank_file_lacks_one_deposit(scenario: Builder) -> None:
     assert deposit["transaction_date"] == "2026-10-01T15:28:14.242Z"
     friday = datetime(2026, 10, 2, 3, tzinfo=UTC)
     moments = (friday - timedelta(seconds=1), friday)
-    told = [[row for row in built.truth(at) if row.kind == "bank_day"] for at in moments]
+    shown = [[row for row in built.truth(at) if row.kind == "bank_day"] for at in moments]
     expected = Truth("bank_day", "2296:2026-10-01", (deposit["resource_id"],), "differs", ("BANK_SOURCES_DIFFER",),
                      27_244, "CLP", decidable=True)  # fmt: skip
-    assert told == [[], [expected]]
+    assert shown == [[], [expected]]
 
 
 def test_the_bank_file_speaks_of_the_day_before_the_truth_does(fresh: Builder, any_seed: int) -> None:

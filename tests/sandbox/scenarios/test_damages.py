@@ -113,9 +113,9 @@ def test_disputes_end_as_told(scenario: Builder, ending: str, rows: int) -> None
 def test_a_dispute_is_open_until_it_ends(scenario: Builder) -> None:
     """It waits for documents, is in review, and is lost: each state has its word and what is at risk."""
     built = scenario("quiet-month+dispute_lost", 3, 0.3)
-    told = [(h.at, h.object["status"]) for h in built.happenings if h.collection == "disputes"]
+    shown = [(h.at, h.object["status"]) for h in built.happenings if h.collection == "disputes"]
     found = [
-        [(row.outcome, row.exceptions) for row in built.truth(at) if row.kind == "dispute"] for at, _ in sorted(told)
+        [(row.outcome, row.exceptions) for row in built.truth(at) if row.kind == "dispute"] for at, _ in sorted(shown)
     ]
     assert found == [
         [("waiting_documentation", ("DISPUTE_OPEN",))],

@@ -24,7 +24,7 @@ def last(scenario: WholeScenario, collection: str) -> dict[str, dict[str, Any]]:
     return {h.object["id"]: h.object for h in scenario.happenings if h.collection == collection}
 
 
-def told(scenario: WholeScenario, collection: str) -> dict[str, list[Happening]]:
+def shown(scenario: WholeScenario, collection: str) -> dict[str, list[Happening]]:
     by_id: dict[str, list[Happening]] = defaultdict(list)
     for happening in scenario.happenings:
         if happening.collection == collection:
@@ -52,7 +52,7 @@ def test_an_object_never_grows_younger(scenario: Builder) -> None:
     """Its creation stays, and its updates follow one another."""
     built = scenario("busy-month", 1, 1.0)
     for collection in COLLECTIONS:
-        objects = told(built, collection)
+        objects = shown(built, collection)
         assert objects, collection
         for id_, steps in objects.items():
             if id_ is not None:
@@ -64,7 +64,7 @@ def test_an_object_never_grows_younger(scenario: Builder) -> None:
 def test_a_customer_exists_before_its_first_payment(scenario: Builder) -> None:
     """Every customer a payment names was made earlier."""
     built = scenario("busy-month", 1, 1.0)
-    made = {id_: steps[0].at for id_, steps in told(built, "customers").items()}
+    made = {id_: steps[0].at for id_, steps in shown(built, "customers").items()}
     paid = [h for h in built.happenings if h.collection == "payment_intents" and h.object["customer"]]
     assert len(paid) > 400
     assert [h.object["id"] for h in paid if made[h.object["customer"]] >= h.at] == []
@@ -75,7 +75,7 @@ def test_a_billed_month_tells_its_events_in_the_provider_s_order(scenario: Build
     built = scenario("busy-month", 1, 1.0)
     intents = {h.object["id"]: h.at for h in built.happenings if h.event == "payment_intent.succeeded"}
     orders = set()
-    for steps in told(built, "invoices").values():
+    for steps in shown(built, "invoices").values():
         events = [(h.at, str(h.event)) for h in steps]
         collected = [payment["payment_intent"] for payment in steps[-1].object["payments"]]
         events += [(intents[intent], "payment_intent.succeeded") for intent in collected]

@@ -18,13 +18,13 @@ START = datetime(2026, 10, 1, 3, tzinfo=UTC)
 END = START + timedelta(days=34)
 
 
-def told(scale: float = 0.5, seed: int = 1) -> Scenario:
+def shown(scale: float = 0.5, seed: int = 1) -> Scenario:
     return stream(name="large", country="cl", rates=BASE, seed=seed, scale=scale, start=START, per_branch=4)
 
 
 def test_every_walk_tells_the_same() -> None:
     """Happenings, books and truth twice from one scenario, and another seed differs."""
-    scenario, other = told(), told(seed=2)
+    scenario, other = shown(), shown(seed=2)
     assert list(scenario.happenings) == list(scenario.happenings)
     assert list(scenario.documents) == list(scenario.documents)
     assert list(scenario.truth(END)) == list(scenario.truth(END))
@@ -65,7 +65,7 @@ def test_a_large_scenario_begins_at_once_and_forgets_what_it_told() -> None:
 
 def test_a_sandbox_serves_a_scenario_it_never_holds() -> None:
     """The clock walks through it, payout reports know its fees, and the files are written from it."""
-    app = create_sandbox(told())
+    app = create_sandbox(shown())
     world, client = app.world, app.test_client()
     world.advance(timedelta(days=34))
     payouts = list(world.collection("test", "payouts").newest_first())

@@ -1,4 +1,4 @@
-"""dj-stripe's own routes, and its API pointed at a port where nobody listens."""
+"""dj-stripe's own routes, and its API pointed at a port without a listener."""
 
 import importlib
 

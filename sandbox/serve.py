@@ -18,6 +18,7 @@ from werkzeug.test import run_wsgi_app
 from sandbox.engine.faults import Fault, Wire
 from sandbox.engine.world import World
 from sandbox.gate import open_gate
+from sandbox.identity import to_blueprint
 from sandbox.scenarios import build_scenario
 from sandbox.state.clock import START_AT, Ticker
 from sandbox.state.happening import Scenario
@@ -121,6 +122,7 @@ class SandboxApp(Flask):
         self.world = world
         self.url_map.strict_slashes = True
         open_gate(self, world)
+        self.register_blueprint(to_blueprint())
 
     def wsgi_app(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         return Wire(super().wsgi_app)(environ, start_response)

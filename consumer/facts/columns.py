@@ -38,21 +38,22 @@ _NAMES = {
         subject suggested_action text theirs ties_to title type verdict who words before after
     """,
     Kind.ID: """
-        account_id account_last4 account_masked bank_movement_id counterparty_tax_id customer_tax_id doc_customer_tax_id
-        doc_folio doc_key doc_series doc_type doc_uuid document_number exception_id first_sha256 folio id issuer_id
-        last_payment_id match_to matched_to movement_id number order_ref other_sha256 payout_id period receiver_id
-        recipient_account_last4 resource_id return_code run_first run_id run_last series sha256 source_event_id
-        statement_period tax_period taxpayer_id tracking_key transfer_batch_id transfer_id uuid
+        account_id account_last4 account_masked bank_movement_id counterparty_tax_id customer_tax_id
+        doc_customer_tax_id doc_folio doc_key doc_series doc_type doc_uuid document_number exception_id first_sha256
+        folio id issuer_id last_payment_id match_to matched_to movement_id number order_ref other_sha256 payout_id
+        period receiver_id recipient_account_last4 resource_id return_code reversed_doc_key run_first run_id run_last
+        series sha256 source_event_id statement_period tax_period taxpayer_id tracking_key transfer_batch_id
+        transfer_id uuid
     """,
     Kind.MONEY: """
-        adjustments amount amount_at_risk amount_signed applied_amount balance balance_owed bank_amount bank_difference
-        charges closing computed computed_amount computed_closing computed_payment credit_balance credit_note credited
-        difference disputes doc_balance_after doc_total doc_vat due_amount exempt exempt_amount fee fee_agreed fee_net
-        fee_taken fee_total fee_vat fees identity_difference inbound monthly_provisional_payments net net_amount
-        open_balance opening other other_amount outbound paid payments payments_gross charges_gross payout payout_amount
-        payouts refund refund_adjustments refund_amount refunded refunds refunds_gross rest retention_fee salary
-        salary_tax shares still_open taken_back total total_amount total_credit total_debit total_payment vat vat_amount
-        withheld_fees
+        adjusted_amount adjustments amount amount_at_risk amount_signed applied_amount balance balance_owed
+        bank_amount bank_difference charges closing computed computed_amount computed_closing computed_payment
+        credit_balance credit_note credited difference disputes doc_balance_after doc_total doc_vat due_amount exempt
+        exempt_amount fee fee_agreed fee_net fee_taken fee_total fee_vat fees identity_difference inbound
+        monthly_provisional_payments net net_amount open_balance opening other other_amount outbound paid payments
+        payments_gross charges_gross payout payout_amount payouts refund refund_adjustments refund_amount refunded
+        refunds refunds_gross rest retention_fee reversed_doc_total salary salary_tax shares still_open taken_back
+        total total_amount total_credit total_debit total_payment vat vat_amount vat_moved withheld_fees
     """,
     Kind.INT: """
         added age_business_days attempts bank_days_left candidates changed charges_count closing_items_count

@@ -13,7 +13,7 @@ from msgspec import Struct
 from consumer.facts.messages import RefusalError
 from consumer.facts.money import MoneyError, to_minor
 from consumer.facts.taxids import TaxIdError, to_tax_id
-from reconcile.journal.postings import KEYS
+from reconcile.journal.postings import KEYS, REASONS
 
 FILE = "accounts.toml"
 CHARTS = Path(__file__).parent / "charts"
@@ -55,6 +55,7 @@ class _Section(Struct, frozen=True, forbid_unknown_fields=True):
     rounding: dict[str, str] = msgspec.field(default_factory=dict)
     accounts: _Codes = msgspec.field(default_factory=dict)
     means: dict[str, _Codes] = msgspec.field(default_factory=dict)
+    differences: _Codes = msgspec.field(default_factory=dict)
 
 
 class _File(_Section, frozen=True, forbid_unknown_fields=True):
@@ -69,10 +70,12 @@ class AccountMap:
     provider_tax_id: str | None
     _layers: tuple[_Section, ...]
 
-    def find(self, key: str, means: str = "") -> Account | None:
-        """Return the account of a key for a means of payment, else for all of them; None if there is none."""
+    def find(self, key: str, part: str = "") -> Account | None:
+        """Return the account of a key for a means of payment or a reason, else its one account; None without one."""
         for section in self._layers:
-            for codes in (section.means.get(means, {}), section.accounts):
+            if KEYS[key].by_reason and part in section.differences:
+                return _to_account(key, section.differences[part])
+            for codes in (section.means.get(part, {}), section.accounts):
                 if key in codes:
                     return _to_account(key, codes[key])
         return None
@@ -85,11 +88,11 @@ class AccountMap:
         return _ROUNDING
 
     def all_accounts(self) -> Iterator[tuple[str, Account]]:
-        """Yield every account that can be found, with the means of payment it is for."""
-        means = sorted({name for section in self._layers for name in section.means})
+        """Yield every account that can be found, with the means of payment or the reason it is for."""
+        parts = sorted({name for section in self._layers for name in (*section.means, *section.differences)})
         for key in KEYS:
             general = self.find(key)
-            for name in ("", *means):
+            for name in ("", *parts):
                 account = self.find(key, name)
                 if account is not None and (name == "" or account != general):
                     yield name, account
@@ -145,13 +148,20 @@ def _check(section: _Section, country: str) -> None:
         for key, written in codes.items():
             if key not in KEYS:
                 raise AccountsError("journal.unknown_key", key=key, known=", ".join(KEYS))
-            account = _to_account(key, written)
-            if not account.code.strip() or not f"{account.code}{account.name}{account.cost_centre}".isprintable():
-                raise AccountsError("journal.empty_account", key=key)
+            _check_code(key, written)
+    for reason, written in section.differences.items():
+        if reason not in REASONS:
+            raise AccountsError("journal.unknown_reason", reason=reason, known=", ".join(REASONS))
+        _check_code(f"differences.{reason}", written)
     for means, codes in section.means.items():
         fixed = sorted(key for key in codes if not KEYS[key].by_means)
         if fixed:
             raise AccountsError("journal.not_by_means", key=fixed[0], means=means)
+    _check_limits(section)
+    _to_provider(section.provider, country)
+
+
+def _check_limits(section: _Section) -> None:
     for currency, limit in section.rounding.items():
         try:
             is_negative = to_minor(limit, currency) < 0
@@ -159,7 +169,12 @@ def _check(section: _Section, country: str) -> None:
             is_negative = True
         if is_negative:
             raise AccountsError("journal.rounding_limit", currency=currency, limit=limit)
-    _to_provider(section.provider, country)
+
+
+def _check_code(key: str, written: str | _Written) -> None:
+    account = _to_account(key, written)
+    if not account.code.strip() or not f"{account.code}{account.name}{account.cost_centre}".isprintable():
+        raise AccountsError("journal.empty_account", key=key)
 
 
 def _to_provider(provider: _Provider | None, country: str) -> str | None:

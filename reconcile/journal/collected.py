@@ -1,12 +1,12 @@
 """Pure: the postings of one day's items: payments with their documents, refunds, disputes, and Mexico's VAT."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
-from reconcile.journal.postings import Posting
+from reconcile.journal.postings import ROUNDING, Posting
 from reconcile.rules.inputs import DISPUTE, PAYMENT_TYPES, REFUND, REFUND_ADJUSTMENT
 from reconcile.rules.outcomes import Outcome
 
@@ -14,7 +14,8 @@ from reconcile.rules.outcomes import Outcome
 LINE = (
     "payout_id", "resource_type", "resource_subtype", "resource_id", "line", "local_date", "amount_signed",
     "currency", "customer_tax_id", "outcome", "match_rule", "doc_type", "doc_folio", "doc_uuid", "doc_total",
-    "applied_amount", "doc_balance_after", "doc_key", "doc_customer_tax_id", "doc_vat",
+    "applied_amount", "doc_balance_after", "doc_key", "doc_customer_tax_id", "doc_vat", "vat_moved",
+    "reversed_doc_key", "reversed_doc_total",
 )  # fmt: skip
 # Of what a payout gives or takes that is no payment: the kind of posting, and the sign its amount has there.
 _OTHERS: Mapping[str, tuple[str, int]] = {
@@ -23,16 +24,32 @@ _OTHERS: Mapping[str, tuple[str, int]] = {
     DISPUTE: ("dispute", -1),
 }
 _SECOND = "second_payout"
+# Of these an item may have several, one for each document.
+_BY_DOCUMENT = frozenset({"payment", "vat_collected"})
 # A row of a table: its values by name.
 Row: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What decides how a payment is posted: the country, and the largest rest that is rounding."""
+    """What decides how a payment is posted: the country, the largest rest that is rounding, what people accepted.
+
+    `accepted` has, for a payment that needs no document, the reason.
+    """
 
     country: str
     rounding_limit: int
+    accepted: Mapping[str, str] = field(default_factory=dict)
+
+
+class Document(NamedTuple):
+    """What a line says of the document it is about."""
+
+    key: str
+    doc_type: str = ""
+    doc_folio: str = ""
+    doc_uuid: str = ""
+    doc_total: int = 0
 
 
 class Item(NamedTuple):
@@ -65,7 +82,10 @@ def post_item(item: Item, terms: Terms) -> Iterator[Posting]:
     kind = first["resource_type"]
     if kind in _OTHERS:
         name, sign = _OTHERS[kind]
-        yield from _post(name, first, sign * first["amount_signed"])
+        document = _read_key(first["reversed_doc_key"], first["reversed_doc_total"])
+        yield from _post(name, first, sign * first["amount_signed"], document)
+        if terms.country == "mx":
+            yield from _post("vat_returned", first, -(first["vat_moved"] or 0), document)
     elif kind not in PAYMENT_TYPES:
         raise ValueError(f"{kind} is no kind of item")
     elif first["match_rule"] == _SECOND:
@@ -78,25 +98,35 @@ def _post_payment(item: Item, terms: Terms) -> Iterator[Posting]:
     first = item.first
     rest = first["amount_signed"]
     for row in item.applied:
-        yield from _post("payment", row, row["applied_amount"], document=True)
+        document = _read_document(row)
+        yield from _post("payment", row, row["applied_amount"], document)
         rest -= row["applied_amount"]
         if terms.country == "mx":
-            yield from _post("vat_collected", row, _find_collected_vat(row), document=True)
-    if not item.applied:
-        yield from _post("payment_open", first, rest)
-    elif first["outcome"] == Outcome.MATCHED_WITH_DIFFERENCE and abs(rest) <= terms.rounding_limit:
+            yield from _post("vat_collected", row, _find_collected_vat(row), document)
+    yield from _post_rest(first, rest, terms, is_applied=bool(item.applied))
+
+
+def _post_rest(first: Row, rest: int, terms: Terms, *, is_applied: bool) -> Iterator[Posting]:
+    """Yield what no document took of a payment, by the reason that it has."""
+    is_above = first["outcome"] == Outcome.MATCHED_WITH_DIFFERENCE
+    reason = terms.accepted.get(first["resource_id"], "")
+    if is_applied and is_above and abs(rest) <= terms.rounding_limit:
         yield from _post("payment_rounding", first, rest)
-    elif rest > 0:
-        yield from _post("payment_open", first, rest)
-    else:
+    elif rest < 0:
         yield from _post("share", first, -rest)
+    elif first["outcome"] == Outcome.ADJUSTMENT and reason:
+        kind = "payment_rounding" if reason == ROUNDING else "payment_accepted"
+        yield from _post(kind, first, rest, reason=reason)
+    elif first["outcome"] == Outcome.DUPLICATE:
+        yield from _post("paid_again", first, rest)
+    else:
+        yield from _post("overpaid" if is_applied and is_above else "payment_open", first, rest)
 
 
 def _find_collected_vat(row: Row) -> int:
-    """Return the VAT of what was applied: what was collected after it less before, so that parts add up to the whole.
-
-    What was paid beyond the total has no VAT; if the document's VAT is unknown, return 0.
-    """
+    """Return the VAT of what was applied, as the run says; runs of 0.1.0 do not, and it follows from the balance."""
+    if row["vat_moved"] is not None:
+        return int(row["vat_moved"])
     total, vat = row["doc_total"], row["doc_vat"]
     if not vat or not total or row["doc_balance_after"] is None:
         return 0
@@ -109,25 +139,37 @@ def _share(vat: int, part: int, total: int) -> int:
     return (2 * vat * part + total) // (2 * total)
 
 
-def _post(kind: str, row: Row, amount: int, *, document: bool = False) -> Iterator[Posting]:
+def _read_document(row: Row) -> Document:
+    return Document(
+        row["doc_key"], row["doc_type"] or "", row["doc_folio"] or "", row["doc_uuid"] or "", row["doc_total"] or 0
+    )
+
+
+def _read_key(key: str | None, total: int | None) -> Document | None:
+    """Return what the name of a document says of it."""
+    if key is None:
+        return None
+    _, kind, *rest = key.split(":")
+    if kind == "uuid":
+        return Document(key, doc_uuid=rest[0], doc_total=total or 0)
+    return Document(key, kind, rest[-1], doc_total=total or 0)
+
+
+def _post(kind: str, row: Row, amount: int, document: Document | None = None, *, reason: str = "") -> Iterator[Posting]:
     if amount == 0:
         return
     subject = f"{row['resource_type']}/{row['resource_id']}"
-    if kind == "paid_twice":
+    if row["match_rule"] == _SECOND:
         subject = f"{subject}@{row['payout_id']}"
-    known = {"operation": row["resource_id"], "means": row["resource_subtype"] or ""}
-    if not document:
-        yield Posting(kind, subject, amount, row["currency"], **known, tax_id=row["customer_tax_id"] or "")
+    means = reason or row["resource_subtype"] or ""
+    tax_id = row["customer_tax_id"] or ""
+    if document is None:
+        yield Posting(kind, subject, amount, row["currency"], row["resource_id"], means, tax_id)
         return
+    if kind in _BY_DOCUMENT:
+        subject = f"{subject}/{document.key}"
     yield Posting(
-        kind,
-        f"{subject}/{row['doc_key']}",
-        amount,
-        row["currency"],
-        **known,
-        tax_id=row["doc_customer_tax_id"] or row["customer_tax_id"] or "",
-        doc_type=row["doc_type"] or "",
-        doc_folio=row["doc_folio"] or "",
-        doc_uuid=row["doc_uuid"] or "",
-        doc_total=row["doc_total"] or 0,
-    )
+        kind, subject, amount, row["currency"], row["resource_id"], means,
+        row["doc_customer_tax_id"] or tax_id, document.doc_type, document.doc_folio, document.doc_uuid,
+        document.doc_total,
+    )  # fmt: skip

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from consumer.facts.messages import RefusalError
 from reconcile.journal.collected import LINE, Row, Terms, post_item, read_items
-from reconcile.journal.postings import ENTRY_TYPES, Entry, Posting, kind_of_entry
+from reconcile.journal.postings import ENTRY_TYPES, OF_BANK, OF_PAYOUT, Entry, Posting, kind_of_entry
 from reconcile.reading.fee_documents import FeeDocument
 from reconcile.rules.outcomes import DEAD
 
@@ -25,6 +25,7 @@ PAYOUT = (
 _PAID = "succeeded"
 _ON = "on"
 _PIECES_HELD = 24
+_REASON = {"difference": OF_PAYOUT, "bank_difference": OF_BANK}
 _ORDER = {kind: place for place, kind in enumerate(ENTRY_TYPES)}
 
 
@@ -42,12 +43,13 @@ class Pieces:
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """All a journal is made of: the lines and payouts of a run, the provider's tax documents, and the terms."""
+    """All a journal is made of: lines and payouts of a run, the provider's tax documents, what people accepted."""
 
     lines: Pieces
     payouts: pa.Table
     terms: Terms
     fee_documents: Sequence[FeeDocument] = ()
+    accepted: Sequence[Entry] = ()
     _days: dict[date, list[int]] = field(default_factory=dict, init=False)
 
     def entries(self) -> Iterator[Entry]:
@@ -62,7 +64,8 @@ class Book:
     def _list_others(self) -> Mapping[date, list[Entry]]:
         found: dict[date, list[Entry]] = defaultdict(list)
         payouts = self.payouts.select(PAYOUT).to_pylist()
-        for entry in [*list_payouts(payouts), *list_fees(payouts, self.fee_documents, self.terms)]:
+        fees = list_fees(payouts, self.fee_documents, self.terms)
+        for entry in [*list_payouts(payouts), *fees, *self.accepted]:
             found[entry.on].append(entry)
         return found
 
@@ -141,7 +144,11 @@ def _list_amounts(
     amounts: Mapping[str, int], subject: str, currency: str, *, operation: str | None = None
 ) -> tuple[Posting, ...]:
     name = operation or subject
-    return tuple(Posting(kind, subject, amount, currency, name) for kind, amount in amounts.items() if amount)
+    return tuple(
+        Posting(kind, subject, amount, currency, name, _REASON.get(kind, ""))
+        for kind, amount in amounts.items()
+        if amount
+    )
 
 
 def list_fees(payouts: Iterable[Row], documents: Iterable[FeeDocument], terms: Terms) -> Iterator[Entry]:

@@ -16,7 +16,7 @@ from reconcile.journal.accounts import Account
 from reconcile.journal.booking import Booked, BookedEntry
 from reconcile.journal.cells import Cell, Fields, LayoutError, Notes, to_cell
 from reconcile.journal.exporting import EARLIEST
-from reconcile.journal.postings import KEYS, kind_of_entry, subject_of_entry
+from reconcile.journal.postings import ACCEPTED, KEYS, kind_of_entry, subject_of_entry
 from reconcile.journal.profiles import Of, Profile, ProfileError, Record
 
 _ONE_DAY = timedelta(days=1)
@@ -275,12 +275,13 @@ def _describe_entry(entry: BookedEntry, about: About, number: int) -> Fields:
 
 
 def _describe_lines(entry: BookedEntry, of_entry: Fields, language: str) -> Iterator[Fields]:
-    words: dict[str, str] = {}
+    words: dict[tuple[str, str], str] = {}
     number = 0
     for line in entry.lines:
-        if line.kind not in words:
-            words[line.kind] = translate(Message(f"posting.{line.kind}"), language)
-        of_line = {**of_entry, **_describe_posting(line, words[line.kind])}
+        reason = line.posting.means if line.kind in ACCEPTED else ""
+        if (line.kind, reason) not in words:
+            words[line.kind, reason] = _describe_kind(line.kind, reason, language)
+        of_line = {**of_entry, **_describe_posting(line, words[line.kind, reason])}
         for side, account in (("debit", line.debit), ("credit", line.credit)):
             number += 1
             is_debit = side == "debit"
@@ -294,6 +295,11 @@ def _describe_lines(entry: BookedEntry, of_entry: Fields, language: str) -> Iter
                 "credit": 0 if is_debit else line.amount,
                 "signed": line.amount if is_debit else -line.amount,
             }
+
+
+def _describe_kind(kind: str, reason: str, language: str) -> str:
+    words = translate(Message(f"posting.{kind}"), language)
+    return f"{words}: {translate(Message(f'adjustment.{reason}'), language)}" if reason else words
 
 
 def _sum_lines(lines: Iterable[Fields], of_entry: Fields) -> Iterator[Fields]:

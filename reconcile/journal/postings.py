@@ -21,10 +21,11 @@ class Nature(StrEnum):
 
 
 class AccountKey(NamedTuple):
-    """A key of the account map; `by_means` says whether means of payment may have accounts of their own."""
+    """A key of the account map; `by_means` and `by_reason` say what may have accounts of their own."""
 
     nature: Nature
     by_means: bool = False
+    by_reason: bool = False
 
 
 KEYS: Mapping[str, AccountKey] = {
@@ -41,11 +42,17 @@ KEYS: Mapping[str, AccountKey] = {
     "vat_credit": AccountKey(Nature.ASSET),
     "vat_pending_mx": AccountKey(Nature.LIABILITY),
     "vat_collected_mx": AccountKey(Nature.LIABILITY),
-    "differences": AccountKey(Nature.EXPENSE),
+    "differences": AccountKey(Nature.EXPENSE, by_reason=True),
     "rounding": AccountKey(Nature.EXPENSE),
     # Accepted and not posted yet: the provider states no fee of a dispute apart from the others.
     "chargeback_fee": AccountKey(Nature.EXPENSE),
 }
+
+
+# Why an amount is a difference: what a person accepted it as, or where it was found.
+ROUNDING = "rounding"
+OF_PAYOUT, OF_BANK = "payout", "bank"
+REASONS = ("bank_fee", "discount", "exchange", "write_off", "other", OF_PAYOUT, OF_BANK)
 
 
 class Sides(NamedTuple):
@@ -59,10 +66,16 @@ class Sides(NamedTuple):
 KINDS: Mapping[str, Sides] = {
     "payment": Sides("clearing", "customers"),
     "payment_open": Sides("clearing", "suspense"),
+    "paid_again": Sides("clearing", "suspense"),
+    "overpaid": Sides("clearing", "suspense"),
+    "payment_accepted": Sides("clearing", "differences"),
     "payment_rounding": Sides("clearing", "rounding"),
     "paid_twice": Sides("clearing", "suspense"),
     "share": Sides("shares", "clearing"),
     "vat_collected": Sides("vat_pending_mx", "vat_collected_mx"),
+    "vat_returned": Sides("vat_collected_mx", "vat_pending_mx"),
+    "accepted": Sides("differences", "customers"),
+    "accepted_rounding": Sides("rounding", "customers"),
     "refund": Sides("refunds", "clearing"),
     "refund_failed": Sides("clearing", "refunds"),
     "dispute": Sides("disputes", "clearing"),
@@ -76,10 +89,12 @@ KINDS: Mapping[str, Sides] = {
     "fee_document_vat": Sides("vat_credit", "fee_pending"),
     "fee_rounding": Sides("rounding", "fee_pending"),
 }
+# Lines of what a person accepted, which name the reason.
+ACCEPTED = frozenset({"accepted", "payment_accepted"})
 # What later facts do to a line that was exported.
 REVERSAL, RECLASSIFIED = "reversal", "reclassified"
 # A payment whose document was found later moves from the one account to the other.
-RECLASSIFIES: Mapping[str, str] = {"payment_open": "payment"}
+RECLASSIFIES: Mapping[str, str] = dict.fromkeys(("payment_open", "paid_again", "overpaid"), "payment")
 
 
 class EntryType(StrEnum):
@@ -131,6 +146,7 @@ class Entry(Struct, frozen=True):
 # The kinds of entries in the order of a day; their words are messages `entry.<kind>`.
 ENTRY_TYPES: Mapping[str, EntryType] = {
     "day": EntryType.INCOME,
+    "accepted": EntryType.TRANSFER,
     "payout": EntryType.TRANSFER,
     "arrival": EntryType.TRANSFER,
     "fees": EntryType.TRANSFER,

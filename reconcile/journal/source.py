@@ -1,13 +1,21 @@
 """What a journal is made of, read from the database: a published run, and the provider's tax documents."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from sqlmodel import Session
+import pyarrow as pa
+import pyarrow.compute as pc
+import sqlalchemy as sa
+from sqlalchemy.orm import aliased
+from sqlmodel import Session, col
 
+from consumer.facts.clock import local_date
 from consumer.facts.installation import Connection, Settings
+from reconcile.desk.decisions import Kind
+from reconcile.journal.accepted import DOCUMENT, Accepted, list_accepted, reasons_of_payments
 from reconcile.journal.accounts import FILE, AccountMap, AccountsError, read_accounts
-from reconcile.journal.collected import Terms
+from reconcile.journal.collected import Row, Terms
 from reconcile.journal.entries import PAYOUT, Book, JournalError, Pieces
 from reconcile.journal.exporting import Balance
 from reconcile.journal.remembered import exports_of, first_open
@@ -15,7 +23,7 @@ from reconcile.kept import chunks, extracts
 from reconcile.kept.records import find_run, last_run, read_closed_periods
 from reconcile.reading.fee_documents import read_fee_documents
 from reconcile.rules.clearing import ClearingError
-from reconcile.tables import Period, Run
+from reconcile.tables import Decision, Period, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +54,7 @@ def open_book(session: Session, run: Run, connection: Connection, accounts: Acco
     if run.scope_from or run.scope_to or run.scope_payout:
         raise JournalError("journal.run_of_part", run=run.number)
     issuer = accounts.provider_tax_id
+    decisions = _read_accepted(session, run, connection)
     documents = list(read_fee_documents(session, connection, issuer)) if issuer else []
     book = Book(
         lines=Pieces(
@@ -53,14 +62,43 @@ def open_book(session: Session, run: Run, connection: Connection, accounts: Acco
             lambda number, names: chunks.read_chunk(session, run, chunks.LINE, number, names),
         ),
         payouts=extracts.read(session, run, chunks.PAYOUT, PAYOUT),
-        terms=Terms(connection.country_code, accounts.rounding_limit(connection.country.currency)),
+        terms=Terms(
+            connection.country_code,
+            accounts.rounding_limit(connection.country.currency),
+            reasons_of_payments(decisions),
+        ),
         fee_documents=documents,
+        accepted=list(list_accepted(decisions, _read_documents(session, run, decisions))),
     )
     try:
         rows = extracts.read(session, run, chunks.ROLLFORWARD).to_pylist()
     except ClearingError as problem:
         raise JournalError("journal.not_counted", problem=str(problem)) from None
     return book, [Balance(row["date"], row["currency"], row["opening"], row["closing"]) for row in rows]
+
+
+def _read_accepted(session: Session, run: Run, connection: Connection) -> list[Accepted]:
+    """Return the decisions to accept a difference that held when the run was made."""
+    undoing = aliased(Decision)
+    mine = (col(Decision.connection) == run.connection, col(Decision.kind) == Kind.ADJUST)
+    held = sa.or_(col(Decision.undone_by).is_(None), col(undoing.at) > run.started_at)
+    query = (
+        sa.select(Decision)
+        .outerjoin(undoing, col(undoing.id) == col(Decision.undone_by))
+        .where(*mine, col(Decision.at) <= run.started_at, held)
+    )
+    zone = connection.country.zone
+    return [
+        Accepted(one.id or 0, local_date(one.at, zone), one.reason_type, one.resource_id, one.doc_key, one.amount)
+        for one in session.scalars(query.order_by(col(Decision.id)))
+    ]
+
+
+def _read_documents(session: Session, run: Run, decisions: Sequence[Accepted]) -> Iterator[Row]:
+    keys = pa.array(sorted({one.doc_key for one in decisions if one.doc_key}), pa.string())
+    if len(keys):
+        for table in chunks.tables(session, run, chunks.DOCUMENT, names=DOCUMENT):
+            yield from table.filter(pc.is_in(table["doc_key"].cast(pa.string()), value_set=keys)).to_pylist()
 
 
 def find_period(session: Session, connection: str, number: int) -> Period:

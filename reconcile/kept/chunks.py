@@ -18,7 +18,7 @@ from sqlmodel import Session, col
 from consumer.facts.columns import Column, Kind, to_columns
 from consumer.facts.store import DamagedError, Row
 from reconcile.rules import clearing
-from reconcile.rules.outcomes import DOCUMENT_COLUMNS, PAYOUT_COLUMNS, STORED_LINE_COLUMNS
+from reconcile.rules.outcomes import DOCUMENT_COLUMNS, PAYOUT_COLUMNS, STORED_DOCUMENT_COLUMNS, STORED_LINE_COLUMNS
 from reconcile.tables import PayoutResult, ResultChunk, Run
 
 LINE, DOCUMENT, PAYOUT = "line", "document", "payout"
@@ -35,7 +35,7 @@ ARROW_TYPES: Mapping[Kind, pa.DataType] = {
 # The columns of a chunk today. A run published before one of them existed reads it as empty.
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
     LINE: STORED_LINE_COLUMNS,
-    DOCUMENT: DOCUMENT_COLUMNS,
+    DOCUMENT: STORED_DOCUMENT_COLUMNS,
     PAYOUT: PAYOUT_COLUMNS,
     RECEIVABLE: (*DOCUMENT_COLUMNS, *to_columns("last_payment_id")),
     TRANSIT: to_columns(clearing.ITEMS.names),

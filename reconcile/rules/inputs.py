@@ -16,7 +16,7 @@ from pandas.api.types import pandas_dtype
 
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.columns import Column, Kind
-from reconcile.rules.outcomes import DOCUMENT_COLUMNS, PAYOUT_COLUMNS, STORED_LINE_COLUMNS
+from reconcile.rules.outcomes import PAYOUT_COLUMNS, STORED_DOCUMENT_COLUMNS, STORED_LINE_COLUMNS
 from reconcile.rules.terms import RuleSet, Tariff
 
 TEXT: Final = "str"
@@ -119,7 +119,7 @@ INPUTS: Mapping[str, Schema] = {
 
 SUMMARY = schema_of(PAYOUT_COLUMNS)
 LINES = schema_of(STORED_LINE_COLUMNS)
-DOCUMENT_RESULTS = schema_of(DOCUMENT_COLUMNS)
+DOCUMENT_RESULTS = schema_of(STORED_DOCUMENT_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,8 @@ _DOCUMENT = {
     "doc_customer_tax_id": "customer_tax_id",
     "doc_vat": "vat",
 }
-_SHOWN = {"applied_amount": "applied", "doc_balance_after": "balance_after", "difference": "difference"}
+_SHOWN = {"applied_amount": "applied", "doc_balance_after": "balance_after", "difference": "difference",
+          "vat_moved": "vat_moved"}  # fmt: skip
 # What stands behind the payments' own words: of an item that is none, of refunds and of what came a second time.
 _OTHERS = (
     (Outcome.UNEXPLAINED, None),
@@ -169,6 +170,9 @@ def _fill_lines(rows: DataFrame, fees: Fees, ledger: Ledger, inputs: Inputs, spr
     columns |= {name: ledger.books.column(source, docs)
                 for name, source in _DOCUMENT.items()}  # fmt: skip
     columns["doc_country"] = decode(np.where(docs < 0, 1, 0), (inputs.country, None))
+    none = np.full(len(at), -1, dtype=np.int64)
+    columns |= {"reversed_doc_key": ledger.books.column("doc_key", none),
+                "reversed_doc_total": ledger.books.column("total", none)}  # fmt: skip
     columns["line"] = pd.array(number, dtype="Int64")
     columns["exception_code"] = decode(np.zeros(len(at), dtype=np.int64), (None,))
     return to_types(DataFrame({name: columns[name] for name in LINES}, copy=False), LINES)
@@ -261,7 +265,7 @@ def _list_unapplied(ledger: Ledger) -> DataFrame:
         if (reason := ledger.reasons[payment]).rivals
     ]
     shown = DataFrame(pairs, columns=["payment", "doc"], dtype="int64")
-    for name in ("applied", "balance_after", "difference"):
+    for name in ("applied", "balance_after", "difference", "vat_moved"):
         shown[name] = pd.Series(pd.NA, index=shown.index, dtype=MONEY)
     return shown
 
@@ -311,7 +315,8 @@ def build_documents(ledger: Ledger, outcomes: Words, applied: DataFrame, finding
     asked = np.where(claims & ~books.is_void, books.total, 0)
     balance = asked - paid - np.where(books.is_void, 0, credited)
     payers = applied[["payment", "doc"]].drop_duplicates()["doc"].to_numpy(dtype=np.int64)
-    figures = {"paid": paid, "credited": credited, "balance": balance,
+    adjusted = np.where(claims & ~books.is_void, ledger.adjusted, 0)
+    figures = {"paid": paid, "adjusted_amount": adjusted, "credited": credited, "balance": balance,
                "payments": np.bincount(payers, minlength=len(books))}  # fmt: skip
     outcome, words = pd.factorize(outcomes)
     same = sort_rows(books.rows[[*_SAME, "currency", "total"]].assign(doc=_invert(books.place)), ["doc_key"])

@@ -308,11 +308,17 @@ LINE_COLUMNS = to_columns(
     "order_ref outcome match_stage match_rule rivals doc_country doc_type doc_series doc_folio doc_uuid doc_date "
     "doc_due_date doc_total applied_amount doc_balance_after difference expected_doc exception_code note"
 )
-# Further columns of a stored line: its document's name, and what the journal posts of it.
-STORED_LINE_COLUMNS = (*LINE_COLUMNS, *to_columns("doc_key doc_customer_tax_id doc_vat"))
+# Further columns of a stored line: its document's name, and what the journal posts of it. `vat_moved` is Mexico's:
+# collected with a payment, below zero where it is given back; `reversed_…` is the document whose money went back.
+STORED_LINE_COLUMNS = (
+    *LINE_COLUMNS,
+    *to_columns("doc_key doc_customer_tax_id doc_vat vat_moved reversed_doc_key reversed_doc_total"),
+)
 # The columns of `documents` without `connection`.
 DOCUMENT_COLUMNS = to_columns(
     "doc_key doc_type series folio uuid issue_date due_date customer_tax_id customer_name currency total outcome "
     "paid credited balance payments exception_code",
     payments=Kind.INT,
 )
+# Further columns of a stored document: how much of what is credited a person accepted.
+STORED_DOCUMENT_COLUMNS = (*DOCUMENT_COLUMNS, *to_columns("adjusted_amount"))

@@ -22,6 +22,7 @@ from reconcile.rules.inputs import DISPUTE, INPUTS, PAYMENT_TYPES, REFUND, Findi
 from reconcile.rules.keys import Said, find_keys, read_metadata
 from reconcile.rules.ledger import Ledger, choose_payments, find_payers, group_reversals, number_together, to_payments
 from reconcile.rules.lines import build_documents, build_lines, name_exceptions
+from reconcile.rules.moved_vat import describe_reversed, move_vat
 from reconcile.rules.outcomes import Code, Outcome
 from reconcile.rules.payouts import add_up, find_identity_breaks, find_misplaced, place_items
 from reconcile.rules.placement import place_keyed, place_set_aside, set_aside
@@ -217,7 +218,9 @@ def reconcile(inputs: Inputs) -> Result:
     gated = withhold(found, summary, inputs)
     findings = sort_findings(add_days(merge_currency_differences(gated.reported), rows, summary, inputs))
     disputes += list_without_payout(inputs)
-    lines = build_lines(rows, fees, ledger, applied, disputes=disputes, inputs=inputs)
+    collected, given_back = move_vat(ledger, applied, inputs.country)
+    lines = build_lines(rows, fees, ledger, applied.assign(vat_moved=collected), disputes=disputes, inputs=inputs)
+    lines = describe_reversed(lines, ledger, given_back)
     lines = name_exceptions(lines, sorted([*_name_lines(findings, rows), *name_dispute_lines(findings, disputes)]))
     result = Result(
         payouts=complete_summary(summary, lines, findings, inputs, withheld=gated.withheld),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from reconcile.journal.accepted import Accepted, list_accepted, reasons_of_payments
 from reconcile.journal.accounts import AccountMap, read_accounts
 from reconcile.journal.booking import BookedEntry, Bookkeeper
 from reconcile.journal.collected import LINE, Terms
@@ -18,7 +19,17 @@ from reconcile.rules import clearing
 _TEXTS = pa.string()
 _KINDS = {
     **dict.fromkeys(
-        ("line", "amount_signed", "doc_total", "applied_amount", "doc_balance_after", "doc_vat"), pa.int64()
+        (
+            "line",
+            "amount_signed",
+            "doc_total",
+            "applied_amount",
+            "doc_balance_after",
+            "doc_vat",
+            "vat_moved",
+            "reversed_doc_total",
+        ),
+        pa.int64(),
     ),
     **dict.fromkeys(("payout_amount", "fee_total", "fee_net", "fee_vat", "difference", "bank_amount"), pa.int64()),
     **dict.fromkeys(("local_date", "payout_date", "bank_date"), pa.date32()),
@@ -43,6 +54,8 @@ class Sale:
     outcome: str = "matched"
     rule: str | None = None
     means: str | None = "bank_transfer"
+    vat_moved: int | None = None
+    of_document: str | None = None
 
     def rows(self) -> list[dict[str, Any]]:
         applied = self.amount if self.applied is None else self.applied
@@ -50,6 +63,7 @@ class Sale:
             "payout_id": self.payout, "resource_type": self.kind, "resource_subtype": self.means,
             "resource_id": self.id, "line": 1, "local_date": self.on, "amount_signed": self.amount,
             "currency": self.currency, "outcome": self.outcome, "match_rule": self.rule,
+            "vat_moved": self.vat_moved, "reversed_doc_key": self.of_document,
         }  # fmt: skip
         if self.doc is not None:
             row |= {
@@ -85,6 +99,8 @@ class History:
     fees: tuple[FeeDocument, ...] = ()
     country: str = "cl"
     currency: str = "CLP"
+    accepted: tuple[Accepted, ...] = ()
+    documents: tuple[dict[str, Any], ...] = ()
 
     def but(self, **changes: Any) -> "History":
         return replace(self, **changes)
@@ -110,7 +126,9 @@ class History:
     def book(self, *, size: int = 4) -> Book:
         lines = self.lines()
         pieces = Pieces(-(-lines.num_rows // size), lambda at, names: lines.slice(at * size, size).select(list(names)))
-        return Book(pieces, self.payouts_table(), Terms(self.country, 5), self.fees)
+        terms = Terms(self.country, 5, reasons_of_payments(self.accepted))
+        accepted = list(list_accepted(self.accepted, self.documents))
+        return Book(pieces, self.payouts_table(), terms, self.fees, accepted)
 
     def balances(self) -> list[Balance]:
         lines, payouts = self.lines(), self.payouts_table()

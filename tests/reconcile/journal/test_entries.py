@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from reconcile.journal.accepted import Accepted
 from reconcile.journal.accounts import AccountMap, read_accounts
 from reconcile.journal.booking import BookedEntry
 from reconcile.journal.entries import JournalError
@@ -92,6 +93,9 @@ def test_vat_of_mexico_is_collected_with_the_payment() -> None:
         ({"kind": "refund_adjustment", "amount": 500, "doc": None}, [("refund_failed", "clearing", "refunds", "500")]),
         ({"kind": "dispute", "amount": -500, "doc": None}, [("dispute", "disputes", "clearing", "500")]),
         ({"amount": 0, "doc": None}, []),
+        ({"doc": None, "outcome": "duplicate"}, [("paid_again", "clearing", "suspense", "119000")]),
+        ({"applied": 100_000, "outcome": "matched_with_difference"},
+         [("payment", "clearing", "customers", "100000"), ("overpaid", "clearing", "suspense", "19000")]),
     ],
 )  # fmt: skip
 def test_what_an_item_posts(sale: dict[str, Any], lines: list[tuple[str, ...]]) -> None:
@@ -118,6 +122,70 @@ def test_what_an_item_posts(sale: dict[str, Any], lines: list[tuple[str, ...]]) 
 def test_what_a_payout_posts(payout: Paid, lines: list[tuple[str, ...]]) -> None:
     """A payout posts once it succeeded; what is missing of it has a line of its own."""
     assert [row[2:] for row in shown(Ledger().export(History((SALE,), (payout,)), LAST))][1:] == lines
+
+
+def test_vat_of_mexico_goes_back_with_the_money() -> None:
+    """A refund takes the VAT of what it gave back, on its own day, and names the document whose money it was."""
+    paid = Sale("pi_1", DAY, 116_000, doc="mx:uuid:a-1", vat=16_000, total=116_000, currency="MXN", vat_moved=16_000)
+    back = Sale("re_1", NEXT, -58_000, kind="refund", currency="MXN", vat_moved=-8_000, of_document="mx:uuid:a-1")
+    lost = Sale("dp_1", NEXT, -58_000, kind="dispute", currency="MXN", vat_moved=-8_000, of_document="mx:uuid:a-1")
+    entries = Ledger(accounts("mx")).export(History((paid, back, lost), country="mx", currency="MXN"), LAST)
+    assert [row[1:] for row in shown(entries)][1:] == [
+        ("2026-10-05", "vat_collected", "vat_pending_mx", "vat_collected_mx", "16000"),
+        ("2026-10-06", "refund", "refunds", "clearing", "58000"),
+        ("2026-10-06", "vat_returned", "vat_collected_mx", "vat_pending_mx", "8000"),
+        ("2026-10-06", "dispute", "disputes", "clearing", "58000"),
+        ("2026-10-06", "vat_returned", "vat_collected_mx", "vat_pending_mx", "8000"),
+    ]
+    assert {line.posting.doc_uuid for entry in entries[1:] for line in entry.lines} == {"a-1"}
+
+
+def test_money_that_went_back_names_its_document_in_chile() -> None:
+    """Type and folio are those of the document, and no VAT moves."""
+    sale = Sale("re_1", DAY, -500, kind="refund", vat_moved=-80, of_document="cl:33::7")
+    (entry,) = Ledger().export(History((sale,)), LAST)
+    ((posting, kind),) = [(line.posting, line.kind) for line in entry.lines]
+    assert (kind, posting.doc_type, posting.doc_folio) == ("refund", "33", "7")
+
+
+def test_an_item_of_two_payouts_has_two_lines_of_its_own() -> None:
+    """A refund that a second payout takes again has another id there, and the ledger tells both apart."""
+    history = History(
+        (Sale("re_1", DAY, -500, "po_1", kind="refund"),
+         Sale("re_1", DAY, -500, "po_2", kind="refund", rule="second_payout")),
+        (Paid("po_1", NEXT), Paid("po_2", NEXT)),
+    )  # fmt: skip
+    entries = Ledger().export(history, LAST)
+    assert [line.posting.subject for line in entries[0].lines] == ["refund/re_1", "refund/re_1@po_2"]
+    assert len({line.external_id for entry in entries for line in entry.lines}) == 4
+
+
+INVOICE = {"doc_key": "cl:33::7", "doc_type": "33", "folio": "7", "uuid": None, "customer_tax_id": "11111111-1",
+           "currency": "CLP", "total": 119_000, "adjusted_amount": 3_000}  # fmt: skip
+
+
+def test_what_people_accepted_is_posted_by_its_reason() -> None:
+    """An amount of a document, what was left after it, and a payment that needs no document, each on its account."""
+    decisions = (
+        Accepted(1, DAY, "discount", doc_key="cl:33::7", amount=2_000),
+        Accepted(2, NEXT, "rounding", doc_key="cl:33::7"),
+        Accepted(3, NEXT, "bank_fee", resource_id="pi_9"),
+    )
+    history = History((Sale("pi_9", DAY, 700, outcome="adjustment"),), accepted=decisions, documents=(INVOICE,))
+    ledger = Ledger(accounts("cl", '[differences]\ndiscount = "4.1.09"\nbank_fee = "4.2.07"\n'))
+    entries = ledger.export(history, LAST)
+    assert shown(entries) == [
+        ("day", "2026-10-05", "payment_accepted", "clearing", "differences", "700"),
+        ("accepted", "2026-10-05", "accepted", "differences", "customers", "2000"),
+        ("accepted", "2026-10-06", "accepted_rounding", "rounding", "customers", "1000"),
+    ]
+    assert [line.debit.code for line in entries[1].lines] == ["4.1.09"]
+    assert [line.credit.code for line in entries[0].lines] == ["4.2.07"]
+    withdrawn = ledger.export(history.but(accepted=(decisions[2],)), LATER, NOVEMBER)
+    assert [row[2:] for row in shown(withdrawn)] == [
+        ("reversal", "customers", "differences", "2000"),
+        ("reversal", "customers", "rounding", "1000"),
+    ]
 
 
 def test_a_document_found_later_moves_the_payment() -> None:

@@ -121,6 +121,29 @@ def test_a_later_fact_is_booked_in_the_next_closed_days(closed: "World", call: C
     ]
 
 
+def test_what_a_person_accepted_is_posted_with_its_reason(world: "World", call: Call, tmp_path: Path,
+                                                         installation: Installation) -> None:  # fmt: skip
+    """The rest of a document goes to the account of its reason on the day it was accepted; taken back, it is gone."""
+    installation.settings.config_dir.joinpath("accounts.toml").write_text(
+        'chart = "cl"\n[differences]\ndiscount = "4.1.09"\n', encoding="utf-8"
+    )
+    world.payment("pi_1", 1000, body={"metadata": {"order_ref": "PED-1"}})
+    world.invoice("7", 1190, order_ref="PED-1", due_date=date(2026, 10, 30))
+    world.complete(datetime(2026, 12, 30, 6, tzinfo=UTC))
+    assert call("adjust", "cl:33::7", "--type", "discount", *SIGNED).exit_code == 0
+    assert call("reconcile", "--as-of", "2026-12-29").exit_code == 0
+    (made,) = rows(call("journal", "--draft", "--to", "2999-12-31", "--out", tmp_path, "--json"))
+    shown = [line.split(",")[2:] for line in lines_of(Path(made["file"])) if "Diferencia" in line]
+    assert [row[2:6] for row in shown] == [
+        ["differences", "4.1.09", "190", "0"],
+        ["customers", "1.1.04.10", "0", "190"],
+    ]
+    assert call("withdraw", "cl:33::7", *SIGNED).exit_code == 0
+    assert call("reconcile", "--as-of", "2026-12-29").exit_code == 0
+    (again,) = rows(call("journal", "--draft", "--to", "2999-12-31", "--out", tmp_path / "b", "--json"))
+    assert "Diferencia" not in Path(again["file"]).read_text(encoding="utf-8")
+
+
 def test_open_days_are_drafts_and_nothing_is_remembered(closed: "World", call: Call, tmp_path: Path) -> None:
     """Days after the last closed one are refused, and shown as drafts where they are asked for."""
     closed.payment("pi_3", 90, succeeded_at=SECOND)

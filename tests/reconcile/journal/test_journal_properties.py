@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconcile.journal.accepted import Accepted
 from reconcile.journal.booking import BookedEntry, stand
 from reconcile.journal.postings import REVERSAL
 from tests.reconcile.journal.histories import History, Ledger, Paid, Sale, accounts
@@ -30,7 +31,12 @@ def sales(draw: st.DrawFn, identity: str) -> Sale:
     outcome = "matched_with_difference" if applied is not None and short else "matched"
     vat = amount * 19 // 119 if doc else 0
     payout = draw(st.sampled_from([None, "po_0", "po_1", "po_2"]))
-    return Sale(identity, draw(DAYS), amount, payout, doc, kind, applied, vat, outcome=outcome)
+    back = f"cl:33::{identity}" if kind in {"refund", "dispute"} and draw(st.booleans()) else None
+    moved = amount * 19 // 119 if doc or back else None
+    return Sale(
+        identity, draw(DAYS), amount, payout, doc, kind, applied, vat, outcome=outcome, vat_moved=moved,
+        of_document=back,
+    )  # fmt: skip
 
 
 @st.composite
@@ -46,7 +52,17 @@ def histories(draw: st.DrawFn) -> History:
         for number in range(3)
     ]  # fmt: skip
     country = draw(st.sampled_from(["cl", "mx"]))
-    return History(tuple(sorted(found, key=lambda one: one.payout or "z")), tuple(payouts), country=country)
+    invoice = {"doc_key": "cl:33::7", "doc_type": "33", "folio": "7", "uuid": None, "customer_tax_id": None,
+               "currency": "CLP", "total": 9_000, "adjusted_amount": draw(st.integers(-9_000, 9_000))}  # fmt: skip
+    reasons = st.sampled_from(["rounding", "discount", ""])
+    accepted = tuple(
+        Accepted(number, draw(DAYS), draw(reasons), doc_key="cl:33::7", amount=draw(st.none() | st.integers(-900, 900)))
+        for number in range(1, draw(st.integers(1, 4)))
+    )
+    return History(
+        tuple(sorted(found, key=lambda one: one.payout or "z")), tuple(payouts), country=country, accepted=accepted,
+        documents=(invoice,),
+    )  # fmt: skip
 
 
 def moved(entries: list[BookedEntry]) -> Counter[tuple[str, str]]:
@@ -119,7 +135,9 @@ def test_a_reversal_takes_back_one_line_whole(history: History) -> None:
     """Where every fact is gone, each line that stood is reversed once, with its sides swapped."""
     ledger = Ledger(accounts(history.country))
     exported = {line.external_id: line for entry in ledger.export(history, LAST) for line in entry.lines}
-    later = ledger.export(history.but(sales=(), payouts=()), LAST + timedelta(days=9), LAST + timedelta(days=1))
+    later = ledger.export(
+        history.but(sales=(), payouts=(), accepted=()), LAST + timedelta(days=9), LAST + timedelta(days=1)
+    )
     reversals = [line for entry in later for line in entry.lines]
     assert {line.reverses for line in reversals} == exported.keys()
     for line in reversals:

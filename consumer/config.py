@@ -30,7 +30,7 @@ def load(environ: Mapping[str, str], *, folder: Path, overrides: Mapping[str, ob
     values["connections"] = _to_connections(values.get("connections", {}))
     values["config_dir"] = (folder / environ.get(PREFIX + "CONFIG", "cuadre.toml")).parent
     # An absolute path stays what it is.
-    values["data_dir"] = data_dir = folder / str(values.get("data_dir", _HOME / "instance"))
+    values["data_dir"] = data_dir = folder / str(values.get("data_dir", _default_data_dir(environ)))
     if "books_folder" in values:
         values["books_folder"] = folder / str(values["books_folder"])
     if "shared_dir" in values:
@@ -42,6 +42,15 @@ def load(environ: Mapping[str, str], *, folder: Path, overrides: Mapping[str, ob
         return Settings.model_validate(values)
     except ValidationError as error:
         raise ConfigError(_one_line(error)) from None
+
+
+def _default_data_dir(environ: Mapping[str, str]) -> Path:
+    """Return `instance/` of a checkout; installed from a wheel, a folder of the user, which updates leave alone."""
+    if (_HOME / "pyproject.toml").is_file():
+        return _HOME / "instance"
+    # The standard ignores a path that is not absolute.
+    named = Path(environ.get("XDG_STATE_HOME", ""))
+    return (named if named.is_absolute() else Path.home() / ".local" / "state") / "cuadre"
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:

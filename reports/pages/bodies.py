@@ -2,7 +2,7 @@
 
 from io import BytesIO
 
-from flask import Flask, abort, request
+from flask import Flask, Response, abort, request
 
 from consumer.facts.messages import Message
 from reports.pages.staging import LARGEST
@@ -11,7 +11,7 @@ from reports.pages.staging import LARGEST
 _FORM = 65_536
 _LARGEST = {"books.look": LARGEST + _FORM, "exceptions.take_sheet": LARGEST + _FORM, "deliveries.take": LARGEST + _FORM}
 _MEGABYTE, _KILOBYTE = 1_000_000, 1024
-# A sender that is refused before it has finished sees a broken connection instead of the answer.
+# A sender whose body is not read to its end sees a broken connection instead of the answer.
 _DRAINED = 16 * 1024 * 1024
 
 
@@ -25,6 +25,13 @@ def limit_bodies(app: Flask) -> None:
             abort(413)
         if request.content_length is None and request.environ.get("wsgi.input_terminated"):
             _count_chunks(limit)
+
+    @app.after_request
+    def _read_the_rest(response: Response) -> Response:
+        announced = request.content_length or 0
+        if announced <= _limit_here():
+            _drop(announced)
+        return response
 
 
 def _count_chunks(limit: int) -> None:
@@ -45,13 +52,16 @@ def _count_chunks(limit: int) -> None:
 def refuse_body() -> Message:
     """Read and drop a reasonable rest of a body that is too large, and return what to say of it."""
     limit, announced = _limit_here(), request.content_length
-    left = _DRAINED if announced is None else min(announced, _DRAINED)
-    # A body within the limit was refused for what is in it, and was read.
-    while left > 0 and (announced is None or announced > limit):
-        piece = request.environ["wsgi.input"].read(min(left, _FORM))
-        left -= len(piece) or left
+    if announced is None or announced > limit:
+        _drop(_DRAINED if announced is None else min(announced, _DRAINED))
     size = f"{limit // _MEGABYTE} MB" if limit > _MEGABYTE else f"{limit // _KILOBYTE} KB"
     return Message("pages.too_large", {"size": size})
+
+
+def _drop(left: int) -> None:
+    """Read what is left of a body, at most so many bytes, and forget it."""
+    while left > 0 and (piece := request.environ["wsgi.input"].read(min(left, _FORM))):
+        left -= len(piece)
 
 
 def _limit_here() -> int:

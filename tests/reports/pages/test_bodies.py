@@ -71,3 +71,12 @@ def test_a_body_without_a_length_is_counted_while_it_is_read(app: Flask) -> None
         content_type="application/x-www-form-urlencoded",
     )
     assert answer.status_code == 413
+
+
+@pytest.mark.parametrize("path", sorted(UPLOADS))
+def test_a_body_is_read_to_its_end_also_where_it_is_not_used(app: Flask, path: str) -> None:
+    """A proxy that is still sending when the answer comes would say 502; who is not logged in gets the login page."""
+    body = io.BytesIO(b"x" * 5_000_000)
+    answer = app.test_client().post(path, input_stream=body, content_length=5_000_000)
+    assert answer.status_code in {302, 401}
+    assert body.read() == b""

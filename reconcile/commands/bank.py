@@ -14,6 +14,7 @@ from consumer.commands.terminal import (
     limit_option,
     on_connection,
     print_rows,
+    print_wrapped,
     say,
 )
 from consumer.facts.installation import Connection, Installation, OpenInstallation
@@ -107,7 +108,13 @@ def list_formats(*, as_json: bool) -> None:
         }
         for one in DIALECTS
     ]  # fmt: skip
-    print_rows(rows, FORMAT_KEYS, as_json=as_json)
+    if as_json:
+        print_rows(rows, FORMAT_KEYS, as_json=True)
+        return
+    for one in DIALECTS:
+        seen = "a real file was seen" if one.is_real_seen else "no real file was seen"
+        print_wrapped(f"{one.name:<20} {one.bank} ({one.country}), {one.holds.value}: {' '.join(one.forms)}", indent=21)
+        print_wrapped(f"{'':21}{one.learned}; {seen}", indent=23)
 
 
 def _to_row(connection: str, outcome: BankOutcome, account: str) -> dict[str, object]:

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from consumer.commands.terminal import (
     json_option,
     leave,
     print_rows,
+    print_wrapped,
     say,
 )
 from consumer.facts.clock import local_date, utc_now
@@ -32,8 +34,8 @@ from reconcile.journal.files import Outcome, Wanted
 from reconcile.journal.postings import KEYS
 from reconcile.journal.profiles import Profile, ProfileError, find_profile, profile_names
 from reconcile.journal.remembered import exports_of
-from reconcile.journal.source import Days, choose_days, find_period, load_accounts, open_book
-from reconcile.kept.records import last_run
+from reconcile.journal.source import Days, choose_days, choose_periods, find_period, load_accounts, open_book
+from reconcile.kept.records import last_run, read_closed_periods
 
 FILE_KEYS = ("connection", "profile", "file", "since", "until", "run_id", "entries", "lines", "drafts")
 ACCOUNT_KEYS = ("connection", "key", "means", "account", "name", "cost_centre", "lines", "state")
@@ -54,13 +56,13 @@ _OPTION = re.compile(r"([A-Za-z]+)=(.*)")
 @click.option("--set", "options", multiple=True, metavar="NAME=VALUE", help="A value that a layout asks for.")
 @click.option("--language", type=click.Choice(["es-CL", "es-MX", "en"]), help="Of the texts (default: the country's).")
 @author_option
-@connection_option("main")
+@connection_option(None)
 @json_option
 @click.pass_obj
 def journal(
     open_installation: OpenInstallation, *, since: date | None, until: date | None, period: int | None, names: str,
     out: Path, with_drafts: bool, options: tuple[str, ...], language: str | None, author: str | None,
-    connection_name: str, as_json: bool,
+    connection_name: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Entries of the ledger from closed days, in the layouts of ledgers; what was exported is never rewritten."""
     check_range(since, until, "--from/--to")
@@ -68,38 +70,78 @@ def journal(
         raise CommandError("--period takes the days of a closed period: leave out --from, --to and --draft",
                       Completion.MISUSED)  # fmt: skip
     profiles = _find_profiles(names)
-    given = _read_options(options, profiles)
+    wanted = Wanted(
+        profiles, out, language or "", author or login_name(), utc_now(), _read_options(options, profiles), with_drafts
+    )
     installation = open_installation()
-    connection = installation.settings.connection(connection_name)
-    try:
-        accounts = load_accounts(installation.settings, connection)
-        days = _choose(installation, connection, since, until, period=period, with_drafts=with_drafts)
-        wanted = Wanted(
-            profiles, out, language or f"es-{connection.country_code.upper()}", author or login_name(), utc_now(),
-            given, with_drafts,
-        )  # fmt: skip
-        outcome = files.export(installation, connection, accounts, days, wanted)
-    except RefusalError as error:
-        raise CommandError(str(error)) from None
-    except OSError as error:
-        raise CommandError(f"{out} cannot be written: {error.strerror}") from None
-    print_rows(list(_to_rows(connection, outcome)), FILE_KEYS, as_json=as_json)
-    _say_notes(outcome)
-    if with_drafts and not days.run.complete:
-        say("the run is incomplete, its DATA_GAP says why: cuadre backfill, cuadre pull all, cuadre reconcile")
+    connections = _choose_connections(installation, connection_name, period)
+    made, refused = _Made(), []
+    for connection in connections:
+        try:
+            _export(installation, connection, wanted, made, asked=(since, until, period))
+        except RefusalError as error:
+            refused.append(f"{connection.name}: {error}" if len(connections) > 1 else str(error))
+        except OSError as error:
+            raise CommandError(f"{out} cannot be written: {error.strerror}") from None
+    _print_made(made, as_json=as_json)
+    for reason in (*made.refused, *refused):
+        say(reason)
+    if refused and not made.outcomes:
+        leave(Completion.NOTHING_DONE)
+    if refused or made.refused or made.is_incomplete:
         leave(Completion.PARTLY_DONE)
 
 
+@dataclass(slots=True)
+class _Made:
+    """The exports that were made, and what of them was refused."""
+
+    outcomes: list[tuple[str, Outcome]] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    is_incomplete: bool = False
+
+
+def _choose_connections(installation: Installation, name: str | None, period: int | None) -> Sequence[Connection]:
+    """Return the connection that is named, or whose closed period it is; without either all of them."""
+    known = installation.connections(name)
+    if period is None:
+        return known
+    with installation.store.reading() as session:
+        own = [one for one in known if any(each.id == period for each in read_closed_periods(session, one.name))]
+    return own or known[:1]
+
+
+def _export(
+    installation: Installation, connection: Connection, wanted: Wanted, made: _Made, *,
+    asked: tuple[date | None, date | None, int | None],
+) -> None:  # fmt: skip
+    """Export one connection, each closed period apart; a layout of another country is refused alone."""
+    fitting = [one for one in wanted.profiles if not one.countries or connection.country_code in one.countries]
+    refused = [JournalError("journal.other_country", name=one.name, country=connection.country_code)
+               for one in wanted.profiles if one not in fitting]  # fmt: skip
+    if not fitting:
+        raise refused[0]
+    accounts = load_accounts(installation.settings, connection)
+    language = wanted.language or f"es-{connection.country_code.upper()}"
+    for days in _choose(installation, connection, *asked, with_drafts=wanted.with_drafts):
+        own = replace(wanted, profiles=fitting, language=language)
+        made.outcomes.append((connection.name, files.export(installation, connection, accounts, days, own)))
+        made.is_incomplete |= wanted.with_drafts and not days.run.complete
+    made.refused += [f"{connection.name}: {reason}" for reason in refused]
+
+
 def _choose(
-    installation: Installation, connection: Connection, since: date | None, until: date | None, *,
-    period: int | None, with_drafts: bool,
-) -> Days:  # fmt: skip
+    installation: Installation, connection: Connection, since: date | None, until: date | None, period: int | None,
+    *, with_drafts: bool,
+) -> list[Days]:  # fmt: skip
     with installation.store.reading() as session:
         if period is not None:
             closed = find_period(session, connection.name, period)
             since, until = closed.since or EARLIEST, closed.until
         today = local_date(utc_now(), connection.country.zone)
-        return choose_days(session, connection.name, since=since, until=until, with_drafts=with_drafts, today=today)
+        if with_drafts:
+            return [choose_days(session, connection.name, since=since, until=until, with_drafts=True, today=today)]
+        return choose_periods(session, connection.name, since=since, until=until, today=today)
 
 
 def _find_profiles(names: str) -> list[Profile]:
@@ -125,11 +167,34 @@ def _read_options(options: Sequence[str], profiles: Sequence[Profile]) -> dict[s
     return found
 
 
-def _to_rows(connection: Connection, outcome: Outcome) -> Iterator[dict[str, object]]:
+def _print_made(made: _Made, *, as_json: bool) -> None:
+    """Print the files; people read what an export holds once, programs in every row."""
+    if made.outcomes or as_json:
+        keys = FILE_KEYS if as_json else ("connection", "profile", "file")
+        print_rows([row for name, one in made.outcomes for row in _to_rows(name, one)], keys, as_json=as_json)
+    for name, outcome in made.outcomes:
+        drafts = f", {format_count(outcome.drafts, 'draft')} among them" if outcome.drafts else ""
+        held = f"{format_entries(outcome.entries)} with {format_count(outcome.lines, 'line')}{drafts}"
+        say(f"{name}, {_first_day(outcome)} to {outcome.until}: {held}")
+        _say_notes(outcome)
+    if made.is_incomplete:
+        say("the run is incomplete, its DATA_GAP says why: cuadre backfill, cuadre pull all, cuadre reconcile")
+
+
+def format_entries(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count} entries"
+
+
+def _first_day(outcome: Outcome) -> date:
+    """Return the first day asked for, or of all days that of the first entry."""
+    return outcome.since if outcome.since != EARLIEST else outcome.first_on or outcome.until
+
+
+def _to_rows(connection: str, outcome: Outcome) -> Iterator[dict[str, object]]:
     for profile, paths in outcome.files.items():
         for path in paths:
             yield {
-                "connection": connection.name, "profile": profile, "file": str(path), "since": outcome.since,
+                "connection": connection, "profile": profile, "file": str(path), "since": _first_day(outcome),
                 "until": outcome.until, "run_id": outcome.run_id, "entries": outcome.entries, "lines": outcome.lines,
                 "drafts": outcome.drafts,
             }  # fmt: skip
@@ -215,7 +280,13 @@ def list_profiles(*, as_json: bool) -> None:
          "limits": "; ".join(one.limits)}
         for one in found
     ]  # fmt: skip
-    print_rows(rows, PROFILE_KEYS, as_json=as_json)
+    if as_json:
+        print_rows(rows, PROFILE_KEYS, as_json=True)
+        return
+    for one in found:
+        print_wrapped(f"{one.name:<20} {one.title}", indent=21)
+        for words in (f"from {one.source}", one.tested, *one.limits):
+            print_wrapped(f"{'':21}{words}", indent=23)
 
 
 @accounts_group.command("exports")
@@ -227,7 +298,8 @@ def list_exports(open_installation: OpenInstallation, *, connection_name: str | 
     installation = open_installation()
     with installation.store.reading() as session:
         rows = [
-            {name: getattr(export, name) for name in EXPORT_KEYS if name != "export"} | {"export": export.id}
+            {name: getattr(export, name) for name in EXPORT_KEYS if name != "export"}
+            | {"export": export.id, "since": None if export.since == EARLIEST else export.since}
             for connection in installation.connections(connection_name)
             for export in exports_of(session, connection.name)
         ]

@@ -1,26 +1,30 @@
 """An export made: files written aside, the entries remembered, and then the files put in their place."""
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from tempfile import mkdtemp
 
 from sqlmodel import Session
 
 from consumer.facts.installation import Connection, Installation
-from reconcile.journal.accounts import AccountMap
+from reconcile.journal.accounts import Account, AccountMap
+from reconcile.journal.bank import BankBook, BankRecord
 from reconcile.journal.booking import BookedEntry, Bookkeeper
 from reconcile.journal.cells import Notes
+from reconcile.journal.entries import JournalError
 from reconcile.journal.exporting import DayEnd, Export
 from reconcile.journal.layouts import About, Writer
 from reconcile.journal.profiles import Of, Profile
 from reconcile.journal.remembered import Made, last_export, pack, recall, remember
 from reconcile.journal.source import Days, open_book
+from reconcile.reading.statements import read_bank_account
 
-_CLEARING = "clearing"
+_CLEARING, _BANK = "clearing", "bank"
+_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,8 @@ class Outcome:
     entries: int = 0
     drafts: int = 0
     lines: int = 0
+    # The day of the first entry, where all days were asked for.
+    first_on: date | None = None
     files: dict[str, list[Path]] = field(default_factory=dict)
     notes: dict[str, Notes] = field(default_factory=dict)
 
@@ -55,7 +61,8 @@ def export(
 ) -> Outcome:
     """Write the files of an export and remember its entries; drafts are not remembered.
 
-    1. Write every file into a folder aside. An entry that does not fit, or a balance that does not tie, ends here.
+    1. Write every file into a folder aside. An entry that does not fit, a balance that does not tie, or a folder in the
+       place of a file ends here.
     2. Remember the entries in one transaction, unless another export was made meanwhile.
     3. Put the files in their place. Killed before, the export is remembered, and making it again gives the same files.
     """
@@ -64,6 +71,7 @@ def export(
         with installation.store.reading() as session:
             seen = last_export(session, connection.name)
             rows = list(_write(session, connection, accounts, days, wanted, folder=folder, outcome=outcome))
+        _check_targets(wanted.folder, outcome)
         if not wanted.with_drafts:
             made = Made(
                 connection.name, days.since, days.until, days.run.id, [one.name for one in wanted.profiles],
@@ -87,6 +95,13 @@ def _aside(folder: Path) -> Iterator[Path]:
         shutil.rmtree(draft)
 
 
+def _check_targets(folder: Path, outcome: Outcome) -> None:
+    for paths in outcome.files.values():
+        for path in paths:
+            if (folder / path.name).is_dir():
+                raise JournalError("journal.target_is_folder", path=str(folder / path.name))
+
+
 def _write(  # noqa: PLR0913 - what an export is of, and where it goes
     session: Session, connection: Connection, accounts: AccountMap, days: Days, wanted: Wanted, *, folder: Path,
     outcome: Outcome,
@@ -105,40 +120,51 @@ def _write(  # noqa: PLR0913 - what an export is of, and where it goes
     with ExitStack() as stack:
         for writer in writers:
             stack.callback(writer.close)
-        yield from _write_all(plan, writers, days, wanted, outcome=outcome)
+        bank = BankBook(read_bank_account(session, connection), days.since, days.until)
+        yield from _write_all(plan, writers, days, wanted, bank=bank, outcome=outcome)
     for writer in writers:
         outcome.files[writer.profile.name] = [folder / file for file in writer.names]
         outcome.notes[writer.profile.name] = writer.notes
 
 
 def _write_all(
-    plan: Export, writers: Sequence[Writer], days: Days, wanted: Wanted, *, outcome: Outcome
+    plan: Export, writers: Sequence[Writer], days: Days, wanted: Wanted, *, bank: BankBook, outcome: Outcome
 ) -> Iterator[tuple[object, ...]]:
     accounts = plan.bookkeeper.accounts
     for item in plan.plan():
+        on = item.on if isinstance(item, DayEnd) else item.entry.on
+        _write_bank(writers, accounts, bank.end_days(on - _DAY))
         if isinstance(item, DayEnd):
-            _write_day(writers, accounts, item, of=Of.OPENING if item.on < days.since else Of.BALANCE)
+            of = Of.OPENING if item.on < days.since else Of.BALANCE
+            _write_balances(writers, accounts.find(_CLEARING), item.on, item.balances, of)
             continue
         _count(outcome, item.entry)
+        bank.add(item.entry)
         for writer in writers:
             writer.write(item.entry)
         if item.digest is not None and not wanted.with_drafts:
             yield pack(item.entry, item.digest)
+    _write_bank(writers, accounts, bank.end_days(days.until))
     for writer in writers:
         writer.finish()
 
 
-def _write_day(writers: Sequence[Writer], accounts: AccountMap, day: DayEnd, *, of: Of) -> None:
-    clearing = accounts.find(_CLEARING)
-    if clearing is None:
-        return
-    for currency, amount in sorted(day.balances.items()):
-        if amount or of is Of.BALANCE:
+def _write_balances(
+    writers: Sequence[Writer], account: Account | None, on: date, balances: Mapping[str, int], of: Of
+) -> None:
+    for currency, amount in sorted(balances.items()):
+        if account is not None and (amount or of is Of.BALANCE):
             for writer in writers:
-                writer.write_balance(day.on, clearing, amount, currency, of=of)
+                writer.write_balance(on, account, amount, currency, of=of)
+
+
+def _write_bank(writers: Sequence[Writer], accounts: AccountMap, records: Iterable[BankRecord]) -> None:
+    for record in records:
+        _write_balances(writers, accounts.find(_BANK), record.on, {record.currency: record.amount}, record.of)
 
 
 def _count(outcome: Outcome, entry: BookedEntry) -> None:
+    outcome.first_on = outcome.first_on or entry.on
     outcome.entries += 1
     outcome.drafts += entry.is_draft
     outcome.lines += 2 * len(entry.lines)

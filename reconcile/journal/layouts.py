@@ -115,7 +115,7 @@ class Writer:
 
     def write_balance(self, on: date, account: Account, amount: int, currency: str, *, of: Of = Of.BALANCE) -> None:
         """Write that an account has a balance at the end of a day, where the layout says such things."""
-        if self._records[of] and (self._output is not None or of is Of.OPENING):
+        if self._records[of] and (self._output is not None or of in {Of.OPENING, Of.OTHER}):
             output = self._output or self._start()
             fields = _describe_balance(on, account, amount, currency)
             self._put(output, of, fields)

@@ -24,6 +24,7 @@ class Of(StrEnum):
 
     FILE = "file"
     OPENING = "opening"
+    OTHER = "other"
     ENTRY = "entry"
     LINE = "line"
     UUID = "uuid"
@@ -51,6 +52,7 @@ _OF_BALANCE = _OF_ACCOUNT | {"date", "next_date", "balance", "currency", "decima
 FIELDS: Mapping[Of, frozenset[str]] = {
     Of.FILE: _OF_FILE,
     Of.OPENING: _OF_BALANCE,
+    Of.OTHER: _OF_BALANCE,
     Of.ENTRY: _OF_ENTRY,
     Of.LINE: _OF_LINE,
     Of.UUID: _OF_LINE,

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,7 +19,7 @@ from reconcile.journal.accounts import FILE, AccountMap, AccountsError, read_acc
 from reconcile.journal.collected import Row, Terms
 from reconcile.journal.entries import PAYOUT, Book, JournalError, Pieces
 from reconcile.journal.exporting import Balance
-from reconcile.journal.remembered import exports_of, first_open
+from reconcile.journal.remembered import first_open
 from reconcile.kept import chunks, extracts
 from reconcile.kept.records import find_run, last_run, read_closed_periods
 from reconcile.reading.fee_documents import read_fee_documents
@@ -130,12 +131,25 @@ def choose_days(
         raise JournalError("journal.not_closed", until=last, closed=closed_until)
     if first > last and since is not None:
         raise JournalError("journal.not_closed", until=since, closed=closed_until)
-    if first > last:
-        made = exports_of(session, connection)
-        held = next((one for one in made if one.since <= last <= one.until), made[0])
-        raise JournalError("journal.all_exported", until=last, since=held.since, last=held.until)
     period = next(one for one in periods if one.until >= last)
+    if first > last:
+        raise JournalError("journal.all_exported", until=last, period=period.id or 0)
     run = find_run(session, connection, period.run_id)
     if run is None:
         raise JournalError("journal.no_run", connection=connection)
     return Days(run, first, last, closed_until)
+
+
+def choose_periods(
+    session: Session, connection: str, *, since: date | None, until: date | None, today: date
+) -> list[Days]:
+    """Choose closed days, those of each period apart: each is of the run that it was closed on."""
+    choose = partial(choose_days, session, connection, with_drafts=False, today=today)
+    whole = choose(since=since, until=until)
+    found, first = [], whole.since
+    for period in read_closed_periods(session, connection):
+        last = min(period.until, whole.until)
+        if first <= last:
+            found.append(choose(since=first, until=last))
+            first = last + timedelta(days=1)
+    return found

@@ -68,7 +68,7 @@ class Imported:
 
 def read_bank(database: sa.Connection, connection: Connection, calendar: BankCalendar) -> DataFrame:
     """Read movements of those accounts that payouts were sent to, and what bank files say."""
-    reader = _Accounts(database, connection)
+    reader = Accounts(database, connection)
     recipients = reader.recipients()
     own, linked = reader.find_own_numbers(recipients), reader.find_linked_numbers(recipients)
     return bank_lines(
@@ -80,7 +80,7 @@ def read_bank(database: sa.Connection, connection: Connection, calendar: BankCal
     )
 
 
-class _Accounts:
+class Accounts:
     """Queries of one connection and mode."""
 
     def __init__(self, database: sa.Connection, connection: Connection) -> None:

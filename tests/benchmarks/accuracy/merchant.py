@@ -38,7 +38,8 @@ from sandbox.state.happening import Happening, Scenario
 
 START = datetime(2026, 10, 1, 3, tzinfo=UTC)
 KINDS = {
-    "account_movements": "account_movement", "account_numbers": "account_number", "accounts": "account",
+    "account_movements": "account_movement", "account_numbers": "account_number",
+    "account_statements": "account_statement", "accounts": "account",
     "charges": "charge", "customers": "customer", "disputes": "dispute", "entities": "entity",
     "link_accounts": "link_account", "link_movements": "link_movement", "payment_intents": "payment_intent",
     "payouts": "payout", "refunds": "refund", "transfers": "transfer",

@@ -2,19 +2,22 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 from sqlmodel import col, select
 
 from consumer.facts.installation import Installation
 from consumer.facts.tables.provider import TaxInvoice
+from cuadre import Commands
 from reconcile.journal.entries import JournalError
 from reconcile.journal.remembered import Made, remember
 from reconcile.tables import JournalEntry, JournalExport
+from tests.merchant import settings_of
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import Prepare, World
@@ -74,7 +77,7 @@ def test_closed_days_are_exported_once_and_remembered(call: Call, installation: 
     ]
     again = call("journal", "--out", tmp_path / "b", "--json")
     assert again.exit_code == 1
-    said = "everything up to 2026-09-10 is exported: --from 1970-01-01 --to 2026-09-10 gives the last files again"
+    said = "everything up to 2026-09-10 is exported: --period 1 gives its files again"
     assert said in again.stderr
     (same,) = rows(call("journal", "--period", 1, "--out", tmp_path / "b", "--author", "luis", "--json"))
     assert Path(same["file"]).read_bytes() == Path(made["file"]).read_bytes()
@@ -142,6 +145,53 @@ def test_what_a_person_accepted_is_posted_with_its_reason(world: "World", call: 
     assert call("reconcile", "--as-of", "2026-12-29").exit_code == 0
     (again,) = rows(call("journal", "--draft", "--to", "2999-12-31", "--out", tmp_path / "b", "--json"))
     assert "Diferencia" not in Path(again["file"]).read_text(encoding="utf-8")
+
+
+def test_each_closed_period_is_of_its_own_run(closed: "World", call: Call, tmp_path: Path) -> None:
+    """Two closed periods that were not exported are two exports, which people read in one line each."""
+    closed.payment("pi_3", 90, succeeded_at=SECOND)
+    closed.payout("po_2", 80, ("payment_intent", "pi_3", 90), created_at=SECOND, succeeded_at=SECOND)
+    assert call("periods", "close", "--to", "2026-09-11", "--as-of", "2026-09-11", *SIGNED).exit_code == 0
+    made = rows(call("journal", "--out", tmp_path, "--json"))
+    assert [(row["since"], row["until"]) for row in made] == [
+        ("2026-09-10", "2026-09-10"),
+        ("2026-09-11", "2026-09-11"),
+    ]
+    assert made[0]["run_id"] != made[1]["run_id"]
+    text = call("journal", "--period", 1, "--out", tmp_path)
+    assert text.stdout.splitlines()[0].split() == ["connection", "profile", "file"]
+    assert "main, 2026-09-10 to 2026-09-10: 2 entries with 8 lines" in text.stderr
+
+
+@pytest.mark.usefixtures("closed")
+def test_a_folder_in_the_place_of_a_file_is_refused_before(call: Call, tmp_path: Path) -> None:
+    """It is named, and the export is not remembered."""
+    (tmp_path / "start_2026-09-10_main_journal.csv").mkdir()
+    refused = call("journal", "--out", tmp_path)
+    assert refused.exit_code == 1
+    assert "start_2026-09-10_main_journal.csv is a folder: move it away" in refused.stderr
+    assert rows(call("accounts", "exports", "--json")) == []
+
+
+@pytest.mark.usefixtures("closed")
+def test_a_layout_of_another_country_stops_no_other(call: Call, tmp_path: Path) -> None:
+    """It is refused by name; alone it ends the export."""
+    some = call("journal", "--out", tmp_path / "out", "--profile", "sat-polizas,journal")
+    assert some.exit_code == 3
+    assert "main: layout sat-polizas is not for connections of country cl" in some.stderr
+    assert [path.suffix for path in (tmp_path / "out").iterdir()] == [".csv"]
+    assert call("journal", "--period", 1, "--out", tmp_path, "--profile", "sat-polizas").exit_code == 1
+
+
+@pytest.mark.usefixtures("closed")
+def test_a_connection_that_cannot_be_exported_stops_no_other(tmp_path: Path, installation: Installation) -> None:
+    """Without a name every connection is exported; one without a closed day is said and the status is 3."""
+    more = {"connections": {"mexico": {"api_key": "sk_test_other", "country": "mx"}}}
+    both = replace(installation, settings=settings_of("http://provider.test", tmp_path, overrides=more))
+    made = CliRunner().invoke(Commands(), ["journal", "--out", str(tmp_path), "--json"], obj=lambda: both)
+    assert made.exit_code == 3
+    assert [json.loads(line)["connection"] for line in made.stdout.splitlines()] == ["main"]
+    assert "mexico: " in made.stderr
 
 
 def test_open_days_are_drafts_and_nothing_is_remembered(closed: "World", call: Call, tmp_path: Path) -> None:

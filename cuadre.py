@@ -70,10 +70,18 @@ GROUPS = {
             "Entries of the ledger from closed days, in the layouts of ledgers; what was exported is never rewritten.",
         ),
         "match": Row("reconcile.commands.decisions:match", "Bind a payment and a document."),
-        "periods": Row("reconcile.commands.periods:period_group", "Days whose books are closed."),
+        "periods": Row(
+            "reconcile.commands.periods:make_period_group",
+            "Days whose books are closed.",
+            {"pack": "reports.commands.packs:pack_command"},
+        ),
         "refunds": Row("consumer.commands.provider_writes:refunds", "Money on its way back to a payer."),
         "unmatch": Row(
             "reconcile.commands.decisions:unmatch", "Keep a payment and a document apart, or a payment unmatched."
+        ),
+        "verify": Row(
+            "reports.commands.packs:verify_command",
+            "Check an archive of a month or a PDF, without settings or a database: one line says what it proves.",
         ),
         "withdraw": Row(
             "reconcile.commands.decisions:withdraw", "Take back what was decided about a payment, a document or both."

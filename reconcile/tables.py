@@ -339,8 +339,12 @@ class Period(SQLModel, table=True):
         return "closed" if self.reopened_at is None else "reopened"
 
 
+# The kind of a closed figure that is a row of the work list, as JSON: a change of it later is no adjustment.
+EXCEPTION = "exception"
+
+
 class ClosedFigure(SQLModel, table=True):
-    """One payout, item or document of a closed period as it stood."""
+    """One payout, item, document or exception of a closed period as it stood."""
 
     __tablename__ = "closed_figure"
 

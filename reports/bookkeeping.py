@@ -118,7 +118,7 @@ def _show_period(found: tuple[Period, int]) -> Row:
 
 
 def _closed_figures(wanted: Wanted) -> Statement:
-    query = _of_periods(ClosedFigure, wanted)
+    query = _of_periods(ClosedFigure, wanted).where(col(ClosedFigure.kind).in_(FIGURE_KINDS))
     return query.order_by(col(ClosedFigure.period_id).desc(), col(ClosedFigure.kind), col(ClosedFigure.subject))
 
 

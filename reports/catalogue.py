@@ -71,14 +71,18 @@ def source_of(installation: Installation, session: Session, query: Query) -> Sou
 
 
 def _build(installation: Installation, session: Session, query: Query, on_rows: OnRows) -> Report:
-    definition = definition_of(query.name)
-    source = source_of(installation, session, query)
+    return build_from(source_of(installation, session, query), on_rows)
+
+
+def build_from(source: Source, on_rows: OnRows = _ignore_rows) -> Report:
+    """Build one report from the runs of a source."""
+    query, definition = source.query, definition_of(source.query.name)
     if query.name in IN_COLUMNS:
         table = build.from_columns(definition, _count_parts(IN_COLUMNS[query.name](source), on_rows))
     else:
         rows = _count_rows(MAKERS[query.name](source), on_rows)
         table = build.to_table(definition, rows, currency=currency_of(definition, query.connections))
-    banks = standing.bank_names(session) if "recipient_institution" in definition.names else {}
+    banks = standing.bank_names(source.session) if "recipient_institution" in definition.names else {}
     return Report(definition, table, query.span, source.as_of, facts=facts_of(query, source.runs), banks=banks)
 
 

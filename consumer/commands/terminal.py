@@ -1,5 +1,6 @@
 """How commands speak: exit statuses, tables for people, JSON lines for machines, dates as options."""
 
+import getpass
 import json
 import re
 import sys
@@ -46,6 +47,13 @@ class CommandError(click.ClickException):
     @property
     def exit_code(self) -> int:  # type: ignore[override]
         return EXIT_STATUSES[self.completion]
+
+
+def login_name() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        raise CommandError("this machine does not say who you are: give --author", Completion.MISUSED) from None
 
 
 def leave(completion: Completion) -> NoReturn:

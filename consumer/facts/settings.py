@@ -1,5 +1,6 @@
 """The settings of one installation and of its connections: their names, types and limits."""
 
+import base64
 import ipaddress
 import re
 from datetime import time
@@ -25,6 +26,8 @@ from consumer.facts.taxids import TaxIdError, to_tax_id
 
 # Longer than any word, and no key held down.
 _SHORTEST_KEY, _FEWEST_LETTERS = 24, 8
+# How PKCS #8 begins a private key of Ed25519; its 32 bytes follow.
+_ED25519 = bytes.fromhex("302e020100300506032b657004220420")
 _VISIBLE = re.compile(r"[!-~]+")
 
 
@@ -107,6 +110,17 @@ def check_tax_id(value: str | None, country: str, *, name: str = "tax_id") -> No
     except TaxIdError:
         form = "an RFC of 12 or 13 characters" if country == "mx" else "a RUT with its check digit"
         raise ValueError(f"{name} is not {form}") from None
+
+
+def _check_signing_key(value: SecretStr) -> SecretStr:
+    lines = value.get_secret_value().split("\n")
+    try:
+        content = base64.b64decode("".join(lines[1:-1]), validate=True)
+    except ValueError:
+        content = b""
+    if not content.startswith(_ED25519) or len(content) != len(_ED25519) + 32:
+        raise ValueError("is no private key of Ed25519 in PEM: openssl genpkey -algorithm ed25519 makes one")
+    return value
 
 
 Url = Annotated[str, AfterValidator(_check_url)]
@@ -197,6 +211,7 @@ class Settings(BaseModel):
     download_hosts: Texts = ()
     books_folder: Path | None = None
     tax_id: str | None = Field(default=None, repr=False)
+    signing_key: Annotated[SecretStr, AfterValidator(_check_signing_key)] | None = None
     tariff: dict[str, object] = Field(default_factory=dict)
     rules: dict[str, object] = Field(default_factory=dict)
     connections: tuple[Connection, ...] = ()

@@ -6,8 +6,11 @@ finds a closed payout, item or document changed, it adds an adjustment line and 
 
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
+from itertools import chain
 
+import msgspec
 import pandas as pd
+import sqlalchemy as sa
 from pandas import DataFrame
 from sqlmodel import Session, col, select
 
@@ -21,7 +24,7 @@ from reconcile.closing.figures import KEYS, Moved, figures_of, find_moved
 from reconcile.desk.decisions import Signature
 from reconcile.kept.records import last_closed, read_closed_periods
 from reconcile.rules.inputs import Result
-from reconcile.tables import ClosedFigure, Period, PeriodAdjustment
+from reconcile.tables import EXCEPTION, ClosedFigure, ExceptionRow, Period, PeriodAdjustment
 
 _DAY = timedelta(days=1)
 
@@ -54,8 +57,19 @@ def close(
     session.add(period)
     session.flush()
     rows = figures_of(result, since, until)[KEYS].itertuples(index=False, name=None)
-    insert_rows(session.connection(), core_of(ClosedFigure), KEYS, rows, alike={"period_id": period.id})
+    both = chain(rows, _list_exceptions(session, connection.name, since))
+    insert_rows(session.connection(), core_of(ClosedFigure), KEYS, both, alike={"period_id": period.id})
     return period
+
+
+def _list_exceptions(session: Session, connection: str, since: date | None) -> Iterator[tuple[str, str, str]]:
+    """Yield the work list as it stands: what is open, and what was resolved since the first day of the period."""
+    table = core_of(ExceptionRow)
+    mine = sa.select(table).where(table.c.connection == connection)
+    if since is not None:
+        mine = mine.where(sa.or_(table.c.resolved_on.is_(None), table.c.resolved_on >= since))
+    for row in session.execute(mine.order_by(table.c.id)).mappings():
+        yield EXCEPTION, row["id"], msgspec.json.encode(dict(row)).decode()
 
 
 def reopen(session: Session, connection: str, signed: Signature) -> Period:
@@ -109,9 +123,8 @@ def adjustments(session: Session, period: Period) -> Sequence[PeriodAdjustment]:
 def _standing(session: Session, period: Period) -> DataFrame:
     """Return the closed figures, each as its newest adjustment has it."""
     wanted = select(ClosedFigure.kind, ClosedFigure.subject, ClosedFigure.words)
-    frozen = DataFrame(
-        [tuple(row) for row in session.exec(wanted.where(ClosedFigure.period_id == period.id))], columns=KEYS
-    )
+    compared = ClosedFigure.period_id == period.id, ClosedFigure.kind != EXCEPTION
+    frozen = DataFrame([tuple(row) for row in session.exec(wanted.where(*compared))], columns=KEYS)
     later = DataFrame([(row.kind, row.subject, row.after) for row in adjustments(session, period)], columns=KEYS)
     both = pd.concat([frozen, later], ignore_index=True).astype("str")
     standing = both.drop_duplicates(["kind", "subject"], keep="last")

@@ -3,12 +3,11 @@
 The author of a decision is the one a command names, or else who is logged in.
 """
 
-import getpass
 from collections.abc import Callable
 
 import click
 
-from consumer.commands.terminal import Command, CommandError, json_option, on_connection, print_rows
+from consumer.commands.terminal import Command, CommandError, json_option, login_name, on_connection, print_rows
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.money import MoneyError, format_decimal, to_minor
@@ -29,13 +28,6 @@ def add_signature(command: Command) -> Command:
     """Add the options that say who decides, and which version was looked at."""
     version = click.option("--version", type=int, help="The row version you looked at; refused if it is older.")
     return author_option(version(command))
-
-
-def login_name() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        raise CommandError("this machine does not say who you are: give --author", Completion.MISUSED) from None
 
 
 def signature(author: str | None, reason: str) -> Signature:

@@ -15,6 +15,7 @@ from consumer.commands.terminal import (
     json_option,
     leave,
     limit_option,
+    login_name,
     on_connection,
     print_rows,
 )
@@ -25,7 +26,7 @@ from consumer.facts.money import format_decimal
 from consumer.facts.store import Row
 from consumer.facts.work import Completion
 from reconcile.commands import printed
-from reconcile.commands.decisions import add_signature, author_option, login_name, signature
+from reconcile.commands.decisions import add_signature, author_option, signature
 from reconcile.desk import decisions, worklist
 from reconcile.desk.decisions import DecisionError, Signature
 from reconcile.exceptions.life import State

@@ -17,6 +17,7 @@ from consumer.commands.terminal import (
     format_count,
     json_option,
     leave,
+    login_name,
     print_rows,
     print_wrapped,
     say,
@@ -25,7 +26,7 @@ from consumer.facts.clock import local_date, utc_now
 from consumer.facts.installation import Connection, Installation, OpenInstallation
 from consumer.facts.messages import RefusalError
 from consumer.facts.work import Completion
-from reconcile.commands.decisions import author_option, login_name
+from reconcile.commands.decisions import author_option
 from reconcile.journal import files
 from reconcile.journal.accounts import Account, AccountMap
 from reconcile.journal.entries import JournalError

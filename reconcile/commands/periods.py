@@ -28,6 +28,12 @@ def period_group() -> None:
     """Days whose books are closed."""
 
 
+def make_period_group(pack: click.Command) -> click.Group:
+    """Return the commands of periods with the one of the archive, which stands on the reports."""
+    period_group.add_command(pack)
+    return period_group
+
+
 @period_group.command("close")
 @click.option("--to", "until", type=LocalDate(), required=True, help="The last day to close.")
 @click.option("--as-of", type=LocalDate(), help="The day of the run that stands for it (default today).")

@@ -9,7 +9,13 @@ from reports.pages.staging import LARGEST
 
 # A form of a page brings texts and choices; a route that takes files takes its form with them.
 _FORM = 65_536
-_LARGEST = {"books.look": LARGEST + _FORM, "exceptions.take_sheet": LARGEST + _FORM, "deliveries.take": LARGEST + _FORM}
+_LARGEST = {
+    "books.look": LARGEST + _FORM,
+    "exceptions.take_sheet": LARGEST + _FORM,
+    "deliveries.take": LARGEST + _FORM,
+    # An archive is written to the disk as it comes.
+    "packs.check": 20 * LARGEST + _FORM,
+}
 _MEGABYTE, _KILOBYTE = 1_000_000, 1024
 # A sender whose body is not read to its end sees a broken connection instead of the answer.
 _DRAINED = 16 * 1024 * 1024

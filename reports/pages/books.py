@@ -192,6 +192,8 @@ def period(connection: str, number: int) -> ResponseReturnValue:
         kind=wanted.state,
         lines=lines,
         listings=listings(),
+        may_pack=found["state"] == "closed" and desk.reader().role.may(Role.FINANCE),
+        profile=desk.find_connection(connection).country.profile,
     )
 
 

@@ -1,0 +1,167 @@
+"""The tables of a closed month, each from what its closing froze: the run it rests on, the work list, decisions."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+from sqlmodel import Session, col, select
+
+from consumer.facts.columns import Kind, to_columns
+from consumer.facts.installation import Connection, Installation
+from reconcile.kept import snapshots
+from reconcile.kept.records import read_closed_periods
+from reconcile.tables import EXCEPTION, ClosedFigure, Decision, ExceptionChange, Period, Run
+from reports import catalogue, files, frames
+from reports.directory import LISTINGS
+from reports.files import Shape
+from reports.listing import Wanted, to_row
+from reports.query import Query, Source
+from reports.shapes.build import Report, to_table
+from reports.shapes.definitions import Definition, definition_of
+from reports.shapes.spans import WHOLE, Row, Span
+
+_RUNS = "run "
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    """A closed period with the run it rests on, in one view of the database."""
+
+    installation: Installation
+    session: Session
+    connection: Connection
+    period: Period
+    run: Run
+
+    @property
+    def span(self) -> Span:
+        return Span(self.period.since, self.period.until)
+
+    def source(self, name: str) -> Source:
+        query = Query(name, (self.connection,), today=self.run.as_of, span=self.span, as_of=self.run.as_of)
+        return Source(self.session, [self.run], query, self.run.as_of, self.installation)
+
+    def build(self, definition: Definition, rows: Iterable[Row]) -> Report:
+        """Build a table that is no report of the catalogue, or from other rows than its."""
+        own = {"connection": self.connection.name}
+        currency = catalogue.currency_of(definition, (self.connection,))
+        table = to_table(definition, ({**own, **row} for row in rows), currency=currency)
+        facts = catalogue.facts_of(self.source(definition.name).query, [self.run])
+        return Report(definition, table, self.span, self.run.as_of, facts=facts)
+
+    def is_of_this_closing(self, at: datetime) -> bool:
+        """Return True for a moment after the closing before this one, up to this one."""
+        before = [one.closed_at for one in self._closed() if one.until < self.period.until]
+        return (not before or at > max(before)) and at <= self.period.closed_at
+
+    def _closed(self) -> Iterable[Period]:
+        return read_closed_periods(self.session, self.connection.name)
+
+
+def _of_catalogue(month: Month, name: str) -> Report:
+    # Names of banks may change after the closing; their ids do not.
+    return replace(catalogue.build_from(month.source(name)), banks={})
+
+
+def _exceptions(month: Month, name: str) -> Report:
+    """Build the work list as it stood when the period was closed."""
+    figure = ClosedFigure
+    asked = select(figure.words).where(figure.period_id == month.period.id, figure.kind == EXCEPTION)
+    rows = (_to_exception(msgspec.json.decode(words)) for words in month.session.exec(asked))
+    definition = definition_of(name)
+    return month.build(definition, catalogue.age_exceptions(month.source(name), rows))
+
+
+_DAYS = tuple(column.name for column in definition_of("exceptions").columns if column.kind is Kind.DATE)
+
+
+def _to_exception(row: Row) -> Row:
+    """Return a frozen row as the report reads it; one without a day of its own counts from the day it was seen."""
+    days = {name: row[name] and date.fromisoformat(row[name]) for name in _DAYS}
+    return {**row, **days, "exception_id": row["id"], "fact_on": days["fact_on"] or days["opened_on"]}
+
+
+def _decisions(month: Month, name: str) -> Report:
+    """Build what people decided up to the closing and after the one before; what was undone later stands here."""
+    listing = LISTINGS["decisions"]
+    query = listing.query(Wanted([month.connection.name])).where(col(Decision.at) <= month.period.closed_at)
+    found = [(one[0], to_row(listing, one)) for one in month.session.execute(query)]
+    known = {decision.id for decision, _ in found}
+    rows = (
+        {**row, "state": "undone" if decision.undone_by in known else "standing"}
+        for decision, row in reversed(found)
+        if month.is_of_this_closing(decision.at)
+    )
+    return month.build(Definition(name, tuple(column for column in listing.columns if column.name != "decision")), rows)
+
+
+def _history(month: Month, name: str) -> Report:
+    """Build what people did to exceptions up to the closing and after the one before."""
+    change = ExceptionChange
+    asked = select(change).where(change.connection == month.connection.name, change.at <= month.period.closed_at)
+    rows = (
+        {"at": one.at, "who": one.author, "exception_id": one.exception_id, "field": one.change,
+         "before": one.before, "after": one.after}
+        for one in month.session.exec(asked.order_by(col(change.at), col(change.id)))
+        if month.is_of_this_closing(one.at) and not one.author.startswith(_RUNS)
+    )  # fmt: skip
+    return month.build(Definition(name, to_columns("at who exception_id field before after connection")), rows)
+
+
+_BANK = to_columns(
+    "movement_id account_last4 booked_on bank_day amount_signed currency text reference source payout_id connection"
+)
+
+
+def _bank(month: Month, name: str) -> Report:
+    """Build the lines of the bank that the run read: those of the period's days, and those of its payouts."""
+    data_dir, connection = month.installation.settings.files_dir, month.connection.name
+    frame = snapshots.read_frame(data_dir, connection, month.run.id, "bank")
+    lines = pa.Table.from_pandas(frame, preserve_index=False).to_pylist()
+    payouts, own = _find_arrived(month, WHOLE), _find_arrived(month, month.span)
+    # A line of amount 0 says which days its account's history covers.
+    days = [(line, _to_day(line["booked_on"]), _to_day(line["bank_day"])) for line in lines if line["amount"]]
+    rows = (
+        {**line, "booked_on": booked_on, "bank_day": bank_day, "amount_signed": line["amount"],
+         "source": "file" if line["known_until"] else "provider", "payout_id": payouts.get(line["movement_id"])}
+        for line, booked_on, bank_day in days
+        if line["movement_id"] in own or month.span.holds(bank_day or booked_on)
+    )  # fmt: skip
+    return month.build(Definition(name, _BANK, sort=("booked_on", "movement_id")), rows)
+
+
+def _find_arrived(month: Month, span: Span) -> dict[str, str]:
+    """Return the payouts of a span by the line of the bank that shows them."""
+    names = ["payout_date", "payout_id", "bank_movement_id"]
+    ((_, table),) = frames.payout_tables(month.session, [month.run], span, names=names)
+    return {row["bank_movement_id"]: row["payout_id"] for row in table.to_pylist() if row["bank_movement_id"]}
+
+
+def _to_day(at: datetime | None) -> date | None:
+    return at and at.date()
+
+
+# Every table of the archive, by its name and in the order they are made. A new control of a period is a new row.
+TABLES: Mapping[str, Callable[[Month, str], Report]] = {
+    "payout-summary": _of_catalogue,
+    "payout-detail": _of_catalogue,
+    "exceptions": _exceptions,
+    "decisions": _decisions,
+    "exception-history": _history,
+    "receivables": _of_catalogue,
+    "in-transit": _of_catalogue,
+    "clearing-rollforward": _of_catalogue,
+    "bank": _bank,
+    "control": _of_catalogue,
+}
+
+
+def write_tables(month: Month, folder: Path, shape: Shape) -> Iterator[Report]:
+    """Write each table as a file and yield it, one at a time: a month may have a million lines."""
+    for name, make in TABLES.items():
+        report = make(month, name)
+        files.write(folder / f"{name}.{shape.format}", files.pieces([report], shape))
+        yield report

@@ -1,0 +1,75 @@
+"""Pages of the month in one archive: made of a closed period and sent, and checked whoever brings one."""
+
+import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
+
+from flask import Blueprint, flash, redirect, render_template, request, send_file, url_for
+from flask.typing import ResponseReturnValue
+from werkzeug.datastructures import FileStorage
+
+from consumer.facts.messages import RefusalError, translate
+from reports.export import Format
+from reports.files import Shape
+from reports.packs.making import Asked, pack
+from reports.packs.verifying import ChangedError, Proof, verify
+from reports.pages import desk
+from reports.pages.protection import need
+from reports.pages.words import refusal
+from reports.people import Role
+
+blueprint = Blueprint("packs", __name__)
+
+# A reader waits for this many lines of payouts without wondering.
+_MOST_LINES = 200_000
+
+
+@blueprint.post("/books/periods/<connection>/<int(max=2147483647):number>/pack")
+def make(connection: str, number: int) -> ResponseReturnValue:
+    """Make the archive of a closed period and send it; its tables open in the country's spreadsheet or in programs."""
+    need(Role.FINANCE)
+    own = desk.find_connection(connection)
+    profile = "machine" if request.form.get("profile") == "machine" else own.country.profile
+    language = "en" if profile == "machine" else own.country.language
+    shape = Shape(Format.CSV, profile, language)
+    asked = Asked(shape, own.country.language, desk.reader().name, desk.now(), most_lines=_MOST_LINES)
+    folder = Path(mkdtemp(prefix="cuadre-pack."))
+    try:
+        path, _ = pack(desk.installation(), own, number, asked, folder)
+        content = path.open("rb")
+    except RefusalError as error:
+        flash(refusal(error.message, desk.language()), "alert")
+        return redirect(url_for("books.period", connection=own.name, number=number))
+    finally:
+        # What is open can still be sent.
+        shutil.rmtree(folder)
+    desk.note("pack", f"{own.name} {path.name}")
+    return send_file(content, mimetype="application/zip", as_attachment=True, download_name=path.name)
+
+
+@blueprint.get("/verify")
+def ask() -> ResponseReturnValue:
+    """Show the form that takes an archive or a PDF."""
+    return render_template("verify.html", proof=None, problem=None)
+
+
+@blueprint.post("/verify")
+def check() -> ResponseReturnValue:
+    """Say what a file proves, or what was done to it; it is not kept."""
+    given = request.files.get("file")
+    if given is None or not given.filename:
+        return render_template("verify.html", proof=None, problem=translate("Choose a file first.", desk.language()))
+    name = given.filename.replace("\\", "/").rpartition("/")[2]
+    try:
+        proof, problem = _verify(given).to_message(name), None
+    except ChangedError as error:
+        proof, problem = None, f"{name} {translate(error.message, desk.language())}."
+    said = translate(proof, desk.language()) if proof else None
+    return render_template("verify.html", proof=said, problem=problem), 200 if said else 422
+
+
+def _verify(given: FileStorage) -> Proof:
+    with TemporaryDirectory(prefix="cuadre-verify.") as folder:
+        path = Path(folder) / "file"
+        given.save(path)
+        return verify(path)

@@ -5,7 +5,7 @@ Decisions and exceptions are not part of any run and are never touched here.
 """
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from tempfile import mkdtemp
@@ -24,17 +24,25 @@ _RESULTS = (ResultChunk, PayoutResult, RunFinding)
 
 
 def prune(session: Session, connection: str, *, today: date, months_until: timedelta, at: datetime) -> list[str]:
-    """Drop the rows of runs that need not be kept, and name those runs."""
+    """Drop the rows of runs that need not be kept, and name those runs; delete what killed runs left too."""
     runs = session.exec(select(Run).where(Run.connection == connection, col(Run.pruned_at).is_(None))).all()
     standing = {period.run_id for period in read_closed_periods(session, connection)}
     droppable = find_droppable(runs, today=today, months_until=months_until)
     dropped = [run for run in droppable if run.id not in standing]
     for run in dropped:
-        for table in _RESULTS:
-            session.execute(sa.delete(table).where(col(table.connection) == connection, col(table.run_id) == run.id))
         run.pruned_at = at
         session.add(run)
+    for run_id in (*(run.id for run in dropped), *_find_unpublished(session, connection)):
+        for table in _RESULTS:
+            session.execute(sa.delete(table).where(col(table.connection) == connection, col(table.run_id) == run_id))
     return [run.id for run in dropped]
+
+
+def _find_unpublished(session: Session, connection: str) -> Sequence[str]:
+    """Name the runs that were killed before they had a row; one that is being written now writes its rows again."""
+    published = select(Run.id).where(Run.connection == connection)
+    mine = select(ResultChunk.run_id).where(ResultChunk.connection == connection)
+    return session.exec(mine.where(col(ResultChunk.run_id).not_in(published)).distinct()).all()
 
 
 def find_droppable(runs: Iterable[Run], *, today: date, months_until: timedelta) -> list[Run]:

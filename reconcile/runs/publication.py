@@ -1,11 +1,13 @@
-"""A run's rows into the database: its results, its findings, and what became of the exceptions."""
+"""A run's rows into the database: its results, its findings, and what became of the exceptions.
+
+Readers find results by the row of their run. So results are written before that row, in short transactions: on SQLite
+every webhook waits while one is open.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import date
 from itertools import chain
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 import pandas as pd
@@ -13,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import sqlalchemy as sa
 from pandas import DataFrame, Series
-from sqlmodel import Session
+from sqlmodel import Session, col
 
 from consumer.facts import bulk
-from consumer.facts.store import Row, one_of, to_ids
+from consumer.facts.store import Row, Store, Turn, one_of, put, take_turn, to_ids
 from consumer.facts.tables.columns import core_of
 from reconcile.exceptions.life import (
     OPENED,
@@ -29,12 +31,10 @@ from reconcile.exceptions.life import (
     build_history_values,
     build_opened_rows,
     build_opening_values,
-    by_identity,
 )
 from reconcile.kept import chunks, extracts, packing
-from reconcile.reading.process import ahead
 from reconcile.rules.inputs import Finding, Result
-from reconcile.tables import ExceptionChange, ExceptionRow, PayoutResult, ResultChunk, RunFinding
+from reconcile.tables import ExceptionChange, ExceptionRow, PayoutResult, ResultChunk, Run, RunFinding
 
 Values: TypeAlias = tuple[object, ...]
 _PAYOUT = ("payout_id", "status_recon", "difference", "payout_date", "columns")
@@ -45,46 +45,84 @@ _ROWS_A_STATEMENT = 250
 _TEXT = pa.large_string()
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """What can be made of a result before anything is written: findings by exception id, chunks as they are packed."""
+class Written(NamedTuple):
+    """How much of a run is in the database: payouts, findings, and the bytes of each chunk by kind and number."""
 
-    found: Mapping[str, Finding]
-    packed: Iterable[Row]
-
-
-@contextmanager
-def prepare(connection: str, result: Result) -> Iterator[Prepared]:
-    """Name the findings, and pack chunks in another thread: the database's writer must not wait for either."""
-    with ahead(_chunk_rows(result)) as packed:
-        yield Prepared(by_identity(connection, result.findings), packed)
+    payouts: int
+    findings: int
+    chunks: Mapping[tuple[str, int], int]
 
 
 def insert_results(
-    session: Session, result: Result, found: Mapping[str, Finding], *, connection: str, run_id: str
-) -> None:
-    """Write what one run says; `found` are its findings by exception id."""
-    insert_rows(session, result, found, connection=connection, run_id=run_id)
-    insert_chunks(session, _chunk_rows(result), connection=connection, run_id=run_id)
+    session: Session, result: Result, found: Mapping[str, Finding], *, connection: str, run_id: str,
+    staged: Written | None = None,
+) -> None:  # fmt: skip
+    """Write what one run says, unless it is there as it was staged; `found` are its findings by exception id."""
+    if staged is not None and staged == _read_written(session, connection, run_id):
+        return
+    mine = sa.and_(col(ResultChunk.connection) == connection, col(ResultChunk.run_id) == run_id)
+    session.execute(sa.delete(ResultChunk).where(mine))
+    for row in chunk_rows(result):
+        session.execute(sa.insert(core_of(ResultChunk)), {"connection": connection, "run_id": run_id} | row)
+    _replace_rows(session, result, found, connection=connection, run_id=run_id)
 
 
-def insert_rows(
+def stage_results(
+    store: Store, result: Result, found: Mapping[str, Finding], packed: Iterable[Row], *, connection: str, run_id: str
+) -> Written | None:
+    """Write what a run says before the run has a row, and return how much was written; None if it has one.
+
+    A run that has one is published, or was pruned and comes back in one transaction. What a killed process leaves is
+    replaced by the next attempt, or deleted by `retention.prune`, which finds it by its chunks: they come first.
+    """
+    sizes: dict[tuple[str, int], int] = {}
+    for row in packed:
+        with store.transaction() as session:
+            if session.get(Run, (connection, run_id)) is not None:
+                return None
+            own = {"connection": connection, "run_id": run_id}
+            put(session.connection(), ResultChunk, own | row, keys=("connection", "run_id", "kind", "number"))
+        sizes[row["kind"], row["number"]] = len(row["content"])
+    with store.transaction() as session:
+        # Another process may stage the same content.
+        take_turn(session, Turn.RUNS)
+        if session.get(Run, (connection, run_id)) is not None:
+            return None
+        _replace_rows(session, result, found, connection=connection, run_id=run_id)
+    return Written(len(result.payouts), len(found), sizes)
+
+
+def _replace_rows(
     session: Session, result: Result, found: Mapping[str, Finding], *, connection: str, run_id: str
 ) -> None:
     """Write payouts and findings."""
     own, database = {"connection": connection, "run_id": run_id}, session.connection()
     for table, names, rows in (
-        (PayoutResult, _PAYOUT, payout_rows(result)),
-        (RunFinding, _FINDING, _finding_rows(found)),
+        (core_of(PayoutResult), _PAYOUT, payout_rows(result)),
+        (core_of(RunFinding), _FINDING, _finding_rows(found)),
     ):
-        bulk.insert_rows(database, core_of(table), names, rows, alike=own, rows_a_statement=_ROWS_A_STATEMENT)
+        database.execute(sa.delete(table).where(table.c.connection == connection, table.c.run_id == run_id))
+        bulk.insert_rows(database, table, names, rows, alike=own, rows_a_statement=_ROWS_A_STATEMENT)
 
 
-def insert_chunks(session: Session, packed: Iterable[Row], *, connection: str, run_id: str) -> None:
-    """Write lines, documents and what was taken out of them."""
-    insert = sa.insert(core_of(ResultChunk))
-    for chunk in packed:
-        session.connection().execute(insert, {"connection": connection, "run_id": run_id} | chunk)
+def _read_written(session: Session, connection: str, run_id: str) -> Written:
+    payouts, findings = (
+        session.scalar(
+            sa.select(sa.func.count()).where(col(table.connection) == connection, col(table.run_id) == run_id)
+        )
+        for table in (PayoutResult, RunFinding)
+    )
+    chunk = core_of(ResultChunk).c
+    sizes = sa.select(chunk.kind, chunk.number, sa.func.length(chunk.content).label("size"))
+    rows = session.execute(sizes.where(chunk.connection == connection, chunk.run_id == run_id))
+    return Written(payouts or 0, findings or 0, {(row.kind, row.number): row.size for row in rows})
+
+
+def read_mark(session: Session, connection: str) -> Values:
+    """Return figures that every change of the list of exceptions alters, a run's and a person's."""
+    last = session.scalar(sa.select(sa.func.max(col(Run.number))).where(col(Run.connection) == connection))
+    counted = sa.select(sa.func.count(), sa.func.sum(col(ExceptionRow.version)))
+    return last, *session.execute(counted.where(col(ExceptionRow.connection) == connection)).one()
 
 
 def read_exceptions(session: Session, connection: str, identities: Iterable[str]) -> list[ExceptionState]:
@@ -137,7 +175,7 @@ def payout_rows(result: Result) -> Iterator[tuple[str, str, int, date | None, st
         yield from zip(*typed, _days(frame["payout_date"]), columns, strict=True)
 
 
-def _chunk_rows(result: Result) -> Iterator[Row]:
+def chunk_rows(result: Result) -> Iterator[Row]:
     """Yield one chunk at a time, so that a large run is never packed as a whole.
 
     Frames become tables at once, as another thread may take the chunks: a table never changes, and a frame may

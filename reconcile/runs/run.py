@@ -1,8 +1,8 @@
-"""One reconciliation run: a pure function of a snapshot, narrowed to its scope, published in one transaction, once."""
+"""One reconciliation run: a pure function of a snapshot, narrowed to its scope, published by one commit, once."""
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
@@ -20,13 +20,13 @@ from consumer.facts.installation import Connection, Installation
 from consumer.facts.store import Turn, take_turn
 from consumer.facts.work import Completion
 from reconcile.closing.periods import adjust
-from reconcile.exceptions.life import ExceptionState, Merge, Seen, list_open, merge
+from reconcile.exceptions.life import ExceptionState, Merge, Seen, by_identity, list_open, merge
 from reconcile.kept import snapshots
 from reconcile.kept.records import Summary, read_summary
 from reconcile.kept.snapshots import Scope, Snapshot
 from reconcile.reading.frames import read_inputs, read_transfers
 from reconcile.reading.gaps import is_ahead_of_data
-from reconcile.reading.process import background_thread, release_arrow_memory
+from reconcile.reading.process import ahead, background_thread, release_arrow_memory
 from reconcile.reading.transfers import find_returned
 from reconcile.rules.at_risk import AtRisk, add_up_risks
 from reconcile.rules.inputs import Finding, Inputs, Result
@@ -34,11 +34,13 @@ from reconcile.rules.outcomes import Code, Recon
 from reconcile.rules.pipeline import reconcile
 from reconcile.rules.streams import withheld_by
 from reconcile.runs.publication import (
-    Prepared,
-    insert_chunks,
-    insert_rows,
-    prepare,
+    Values,
+    Written,
+    chunk_rows,
+    insert_results,
     read_exceptions,
+    read_mark,
+    stage_results,
     write_merge,
 )
 from reconcile.tables import Run
@@ -95,13 +97,14 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
     """Reconcile one connection.
 
     `watch` is called with each step before it begins, and may stop the run by raising: before the last step only a
-    draft is written, which is removed again, and the last step is a single transaction.
+    draft is written, which is removed again, and a single transaction ends the last one.
 
     1. Read everything in one view of the database and name it by its content.
     2. If a run of that content exists, return it as it was.
     3. Reconcile (the rules refuse a result that does not balance), narrow to the scope asked for; write the inputs to
        files meanwhile.
-    4. Give the files their place, then publish rows and exceptions in one transaction.
+    4. Give the files their place and write the results, which no reader finds yet.
+    5. Publish in one transaction: the row of the run, and what becomes of the exceptions.
     """
     started_at = utc_now()
     scope = Scope(since, until, payout_id)
@@ -132,11 +135,18 @@ def _keep_and_publish(
     assert outcome.result is not None
     watch("keeping the inputs")
     release_arrow_memory()
-    with prepare(outcome.connection, outcome.result) as rows:
-        shared_files.publish_folder(installation, keep(), now=utc_now())
+    store, at = installation.store, utc_now()
+    with ahead(chunk_rows(outcome.result)) as packed:
+        shared_files.publish_folder(installation, keep(), now=at)
         watch("publishing the result")
-        with installation.store.transaction() as session:
-            return publish(session, snapshot, outcome, rows, started_at=started_at, at=utc_now())
+        found = by_identity(outcome.connection, outcome.result.findings)
+        with store.reading() as session:
+            listed = merge_exceptions(session, snapshot.scope, outcome, found, at=at)
+        staged = stage_results(
+            store, outcome.result, found, packed, connection=outcome.connection, run_id=outcome.run_id
+        )
+    with store.transaction() as session:
+        return publish(session, snapshot, outcome, listed, staged, started_at=started_at)
 
 
 def take_snapshot(
@@ -204,47 +214,62 @@ def explain(snapshot: Snapshot, rules: Rules = reconcile) -> RunOutcome:
     return to_outcome(snapshot, narrow(judge(snapshot, rules), snapshot.scope))
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What becomes of the exceptions, which holds while their mark is the same; a run of an earlier day merges none."""
+
+    mark: Values
+    seen: Seen
+    merged: Merge | None
+    at_risk: dict[str, dict[str, int]]
+
+
 def publish(
-    session: Session, snapshot: Snapshot, outcome: RunOutcome, rows: Prepared, *, started_at: datetime, at: datetime
-) -> RunOutcome:
-    """Write one run whole; where another process published the same content meanwhile, its run is returned."""
+    session: Session, snapshot: Snapshot, outcome: RunOutcome, listed: Listed, staged: Written | None, *,
+    started_at: datetime,
+) -> RunOutcome:  # fmt: skip
+    """Publish one run whole; where another process published the same content meanwhile, its run is returned."""
     # Runs number themselves and merge one list of exceptions.
     take_turn(session, Turn.RUNS)
     kept = session.get(Run, (outcome.connection, outcome.run_id))
     if is_published(kept):
         return RunOutcome.of(kept)
-    seen, merged, open_now = _merge(session, snapshot.scope, outcome, rows, at=at)
-    at_risk = {currency: total._asdict() for currency, total in add_up_risks(open_now).items()}
-    outcome = replace(outcome, summary={**outcome.summary, "value_at_risk": at_risk})
-    row = _run_row(session, snapshot, outcome, started_at=started_at, at=at)
+    seen = listed.seen
+    if read_mark(session, outcome.connection) != listed.mark:
+        listed = merge_exceptions(session, snapshot.scope, outcome, seen.found, at=seen.at)
+    outcome = replace(outcome, summary={**outcome.summary, "value_at_risk": listed.at_risk})
+    row = _run_row(session, snapshot, outcome, started_at=started_at, at=seen.at)
     # Content that was pruned and comes again takes its old place.
     session.merge(row)
     session.flush()
     assert outcome.result is not None
-    insert_rows(session, outcome.result, rows.found, connection=outcome.connection, run_id=outcome.run_id)
+    insert_results(
+        session, outcome.result, seen.found, connection=outcome.connection, run_id=outcome.run_id, staged=staged
+    )
     if snapshot.scope.is_everything:
-        adjust(session, outcome.connection, outcome.result, run_id=outcome.run_id, as_of=outcome.as_of, at=at)
-    if merged is not None:
-        write_merge(session, merged, seen)
-    # Last, as they are still being packed while all of the above is written.
-    insert_chunks(session, rows.packed, connection=outcome.connection, run_id=outcome.run_id)
+        adjust(session, outcome.connection, outcome.result, run_id=outcome.run_id, as_of=outcome.as_of, at=seen.at)
+    if listed.merged is not None:
+        write_merge(session, listed.merged, seen)
     return replace(outcome, number=row.number, is_new=True)
 
 
-def _merge(
-    session: Session, scope: Scope, outcome: RunOutcome, rows: Prepared, *, at: datetime
-) -> tuple[Seen, Merge | None, list[AtRisk]]:
-    """Build what becomes of the work list, and what is open then; a run of an earlier day leaves the list alone."""
+def merge_exceptions(
+    session: Session, scope: Scope, outcome: RunOutcome, found: Mapping[str, Finding], *, at: datetime
+) -> Listed:
+    """Build what becomes of the work list, and what is at risk then; a run of an earlier day leaves the list alone."""
     assert outcome.result is not None
+    mark = read_mark(session, outcome.connection)
     seen = Seen(
-        outcome.connection, outcome.run_id, outcome.as_of, at, outcome.complete, rows.found,
+        outcome.connection, outcome.run_id, outcome.as_of, at, outcome.complete, found,
         is_ahead=outcome.summary["ahead_of_data"],
     )  # fmt: skip
-    if outcome.as_of < _last_complete(session, outcome.connection):
-        return seen, None, [*outcome.result.findings]
-    known = read_exceptions(session, outcome.connection, rows.found)
-    merged = merge(known, seen, could_find=_could_find(scope, outcome.result))
-    return seen, merged, list(list_open(known, merged))
+    merged, open_now = None, list[AtRisk](outcome.result.findings)
+    if outcome.as_of >= _last_complete(session, outcome.connection):
+        known = read_exceptions(session, outcome.connection, found)
+        merged = merge(known, seen, could_find=_could_find(scope, outcome.result))
+        open_now = list(list_open(known, merged))
+    at_risk = {currency: total._asdict() for currency, total in add_up_risks(open_now).items()}
+    return Listed(mark, seen, merged, at_risk)
 
 
 def _could_find(scope: Scope, result: Result) -> Callable[[ExceptionState], bool]:

@@ -10,7 +10,7 @@ CODE := app.py cuadre.py consumer reconcile reports sandbox tests tools
 TESTS := $(BIN)/python tests/in_memory.py -n 3 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test test-sandbox slowest mutants proof proof-kills proof-disk bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox external-data bench-external lint figures wheel migration keep-release ways words golden format types lock clean
+.PHONY: help install install-dev run test test-sandbox slowest mutants proof proof-kills proof-disk proof-soak bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox external-data bench-external lint figures wheel migration keep-release ways words golden format types lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -52,6 +52,9 @@ proof-kills: install-dev  ## the kill matrix alone: 200 kills of receiver, worke
 
 proof-disk: install-dev  ## half an hour of writers and checkpointers on one SQLite file: nothing acknowledged is lost
 	CUADRE_TEST_PROOF=1 $(BIN)/python -m pytest tests/proof/test_lost_commits.py
+
+proof-soak: install-dev  ## two hours of trade, nights, readers and kills: no event is lost, memory and handles stay flat
+	CUADRE_TEST_SOAK_MINUTES=120 $(BIN)/python -m pytest -s tests/proof/test_soak.py
 
 bench: bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox  ## every measurement below
 

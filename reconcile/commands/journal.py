@@ -33,7 +33,7 @@ from reconcile.journal.entries import JournalError
 from reconcile.journal.exporting import EARLIEST
 from reconcile.journal.files import Outcome, Wanted
 from reconcile.journal.postings import KEYS
-from reconcile.journal.profiles import Profile, ProfileError, find_profile, profile_names
+from reconcile.journal.profiles import Profile, ProfileError, find_profile, find_profiles, profile_names
 from reconcile.journal.remembered import exports_of
 from reconcile.journal.source import Days, choose_days, choose_periods, find_period, load_accounts, open_book
 from reconcile.kept.records import last_run, read_closed_periods
@@ -147,10 +147,9 @@ def _choose(
 
 def _find_profiles(names: str) -> list[Profile]:
     try:
-        found = [find_profile(name.strip()) for name in names.split(",")]
+        return find_profiles(name.strip() for name in names.split(","))
     except ProfileError as error:
         raise CommandError(str(error), Completion.MISUSED) from None
-    return list({profile.name: profile for profile in found}.values())
 
 
 def _read_options(options: Sequence[str], profiles: Sequence[Profile]) -> dict[str, str]:
@@ -207,6 +206,9 @@ def _say_notes(outcome: Outcome) -> None:
             before, after = notes.first[column]
             changed = f"{format_count(count, 'text')} of {column} changed to fit"
             say(f"{profile}: {changed}, the first from {before!r} to {after!r}")
+        if notes.undone:
+            undone = format_count(len(notes.undone), "payment")
+            say(f"{profile}: {undone} taken off a document, the first {notes.undone[0]}: take it off in the ledger too")
 
 
 @click.group("accounts")

@@ -24,12 +24,24 @@ class LayoutError(RefusalError):
     """What a layout cannot hold; the message names the profile, the entry and the value."""
 
 
+def amount_of(fields: Fields, name: str) -> int:
+    """Return a field that is an amount, in minor units."""
+    amount = fields[name]
+    if not isinstance(amount, int):
+        raise TypeError(f"{name} is no amount")
+    return amount
+
+
 @dataclass(slots=True)
 class Notes:
-    """How many texts of each column were changed to fit, and the first of them."""
+    """How many texts of each column were changed to fit, and the first of them.
+
+    `undone` are payments that were taken off their document, which a layout of payments cannot say.
+    """
 
     changed: dict[str, int] = field(default_factory=dict)
     first: dict[str, tuple[str, str]] = field(default_factory=dict)
+    undone: list[str] = field(default_factory=list)
 
     def add(self, column: str, before: str, after: str) -> None:
         self.changed[column] = self.changed.get(column, 0) + 1
@@ -43,7 +55,7 @@ def to_cell(column: Column, profile: Profile, options: Mapping[str, str], notes:
         write = _only(write, lambda fields: fields["line"] == 1)
     if column.keys:
         write = _only(write, lambda fields: fields["account_key"] in column.keys)
-    return _to_padded(column, write) if column.width else write
+    return _to_padded(column, profile, write) if column.width else write
 
 
 def _only(write: Cell, is_wanted: Callable[[Fields], bool]) -> Cell:
@@ -66,23 +78,25 @@ def _to_writer(column: Column, profile: Profile, options: Mapping[str, str], not
         return lambda fields: str(uuid.uuid5(_NAMESPACE, str(fields[_UUIDS[source]]))).upper()
     if column.map:
         return lambda fields: column.map.get(str(fields[source]), str(fields[source]))
-    if column == Column(title=column.title, source=source):
+    if column == Column(title=column.title, source=source) and not profile.text.allow:
         return lambda fields: str(fields[source])
     return _to_text(column, profile, notes)
 
 
 def _to_amount(column: Column, profile: Profile) -> Cell:
-    source, zero, mark, most = column.source, column.zero, profile.file.decimal, column.width or column.max
+    source, zero, mark = column.source, column.zero, "." if profile.file.kind == "xlsx" else profile.file.decimal
+    most, whole = column.width or column.max, column.whole
 
     def write(fields: Fields) -> str:
-        amount = fields[source]
+        amount = amount_of(fields, source)
         if amount == 0 and zero is not None:
             return zero
-        text = format_decimal(int(amount), str(fields["currency"]))  # type: ignore[arg-type]
-        if most and len(text) > most:
+        text = format_decimal(amount, str(fields["currency"]))
+        if 0 < most < len(text) or 0 < whole < len(text.partition(".")[0].lstrip("-")):
             raise LayoutError(
-                "journal.amount_too_wide", profile=profile.name, entry=str(fields["entry_id"]), amount=text, most=most
-            )
+                "journal.amount_too_wide", profile=profile.name, entry=str(fields["entry_id"]), amount=text,
+                most=whole or most,
+            )  # fmt: skip
         return text if mark == "." else text.replace(".", mark)
 
     return write
@@ -93,11 +107,17 @@ def _to_text(column: Column, profile: Profile, notes: Notes) -> Cell:
     title = column.title or source
     clean = _to_cleaner(profile)
     kept = re.compile(f"[^{column.keep}]") if column.keep else None
+    forbidden = re.compile(f"[^{profile.text.allow}]") if profile.text.allow and not column.cut else None
 
     def write(fields: Fields) -> str:
         raw = str(fields[source])
         if kept is not None:
             raw = kept.sub("", raw)
+        if forbidden is not None and (found := forbidden.search(raw)):
+            raise LayoutError(
+                "journal.text_forbidden", profile=profile.name, column=title, entry=str(fields["entry_id"]), text=raw,
+                letter=found[0],
+            )  # fmt: skip
         text = clean(raw) if column.cut else raw
         if most and len(text) > most:
             if not column.cut:
@@ -138,8 +158,16 @@ def _to_cleaner(profile: Profile) -> Callable[[str], str]:
     return clean
 
 
-def _to_padded(column: Column, write: Cell) -> Cell:
-    width, pad = column.width, column.pad
-    if column.align == "right":
-        return lambda fields: write(fields).rjust(width, pad)
-    return lambda fields: write(fields).ljust(width, pad)
+def _to_padded(column: Column, profile: Profile, write: Cell) -> Cell:
+    width, pad, title = column.width, column.pad, column.title or column.source
+
+    def pad_cell(fields: Fields) -> str:
+        text = write(fields)
+        if len(text) > width:
+            raise LayoutError(
+                "journal.text_too_long", profile=profile.name, column=title, entry=str(fields.get("entry_id", "")),
+                text=text, most=width,
+            )  # fmt: skip
+        return text.rjust(width, pad) if column.align == "right" else text.ljust(width, pad)
+
+    return pad_cell

@@ -17,7 +17,8 @@ from reconcile.journal.booking import BookedEntry, Bookkeeper
 from reconcile.journal.cells import Notes
 from reconcile.journal.entries import JournalError
 from reconcile.journal.exporting import DayEnd, Export
-from reconcile.journal.layouts import About, Writer
+from reconcile.journal.fields import About
+from reconcile.journal.layouts import Writer
 from reconcile.journal.profiles import Of, Profile
 from reconcile.journal.remembered import Made, last_export, pack, recall, remember
 from reconcile.journal.source import Days, open_book
@@ -116,7 +117,10 @@ def _write(  # noqa: PLR0913 - what an export is of, and where it goes
         connection.name, connection.country_code, days.since, days.until, days.run.id, wanted.language,
         connection.tax_id or "", wanted.options,
     )  # fmt: skip
-    writers = [Writer(profile, about, lambda name: (folder / name).open("xb")) for profile in wanted.profiles]
+    writers = [
+        Writer(profile, about, lambda name: (folder / name).open("xb"), without=_booked_apart(profile, wanted.profiles))
+        for profile in wanted.profiles
+    ]
     with ExitStack() as stack:
         for writer in writers:
             stack.callback(writer.close)
@@ -125,6 +129,11 @@ def _write(  # noqa: PLR0913 - what an export is of, and where it goes
     for writer in writers:
         outcome.files[writer.profile.name] = [folder / file for file in writer.names]
         outcome.notes[writer.profile.name] = writer.notes
+
+
+def _booked_apart(profile: Profile, profiles: Sequence[Profile]) -> frozenset[str]:
+    """Return the kinds of lines that layouts of payments in the same export book, which would be there twice."""
+    return frozenset(kind for other in profiles if other.payments_of == profile.name for kind in other.kinds)
 
 
 def _write_all(

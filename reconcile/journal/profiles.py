@@ -1,10 +1,13 @@
 """Layouts of ledgers as data: one TOML each says what a file looks like, where that was learned and its limits."""
 
+import csv
+import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -13,6 +16,9 @@ from consumer.facts.messages import RefusalError
 
 FOLDER = Path(__file__).parent / "profiles"
 OPTION = "option:"
+# What the name of a file may hold of what it is of, besides since, until, profile and part.
+PLACEHOLDERS = ("connection", "owner_tax_id", "period", "year", "month", "date")
+_NAMED = dict.fromkeys((*PLACEHOLDERS, "since", "until", "profile", "part"), date(2000, 1, 1))
 
 
 class ProfileError(RefusalError):
@@ -45,7 +51,8 @@ _OF_ENTRY = _OF_FILE | {
 _OF_ACCOUNT = frozenset({"account", "account_name", "account_key", "account_path", "cost_centre"})
 _OF_LINE = _OF_ENTRY | _OF_ACCOUNT | {
     "external_id", "line_id", "line_uuid", "line", "text", "side", "debit", "credit", "signed", "amount", "tax_id",
-    "tax_id_body", "doc_type", "doc_folio", "doc_uuid", "doc_total", "operation", "reverses",
+    "tax_id_body", "doc_type", "doc_folio", "doc_uuid", "doc_total", "doc_issuer", "doc_receiver", "operation", "means",
+    "other_account", "other_account_name", "place", "reverses",
 }  # fmt: skip
 _OF_BALANCE = _OF_ACCOUNT | {"date", "next_date", "balance", "currency", "decimals", "entry_id"}
 # What a column of each record may be of.
@@ -67,6 +74,7 @@ class Column(Struct, frozen=True, forbid_unknown_fields=True):
     """One cell: a field or a constant, as the layout wants it. Only text may be `cut` to its `max`.
 
     `first` fills it in the first line of an entry alone, `keys` in lines of these keys of the account map alone.
+    `whole` is how many digits an amount may have before its decimals; `number` makes a number of a sheet's cell.
     """
 
     title: str = ""
@@ -76,6 +84,7 @@ class Column(Struct, frozen=True, forbid_unknown_fields=True):
     date: str = "%Y-%m-%d"
     zero: str | None = None
     max: int = 0
+    whole: int = 0
     width: int = 0
     align: Literal["left", "right"] = "left"
     pad: str = " "
@@ -83,6 +92,7 @@ class Column(Struct, frozen=True, forbid_unknown_fields=True):
     keep: str = ""
     prefix: str = ""
     required: bool = False
+    number: bool = False
     first: bool = False
     keys: tuple[str, ...] = ()
 
@@ -103,13 +113,14 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     `summed` makes one line of all that an entry moves on one side of one account.
     """
 
-    kind: Literal["csv", "fixed", "xml", "text"]
+    kind: Literal["csv", "fixed", "xlsx", "xml", "text"]
     extension: str
     encoding: Literal["utf-8", "utf-8-sig", "latin-1", "cp1252", "ascii"] = "utf-8"
     line_end: Literal["\n", "\r\n"] = "\r\n"
     separator: str = ","
     decimal: Literal[".", ","] = "."
     header: bool = True
+    sheet: str = "Sheet1"
     per: Literal["export", "month", "entry"] = "export"
     most_lines: int = 0
     most_lines_an_entry: int = 0
@@ -135,7 +146,11 @@ class Option(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Profile(Struct, frozen=True, forbid_unknown_fields=True):
-    """One layout: `source` says where it was learned, `tested` whether the product itself took a file of it."""
+    """One layout: `source` says where it was learned, `tested` whether the product itself took a file of it.
+
+    `also` are layouts whose files belong with these. A layout of payments names in `payments_of` the layout of the
+    journal that leaves its lines out where both are asked for, and in `kinds` which lines those are.
+    """
 
     title: str
     source: str
@@ -146,6 +161,9 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     countries: tuple[Literal["cl", "mx"], ...] = ()
     text: Text = Text()
     options: dict[str, Option] = msgspec.field(default_factory=dict)
+    also: tuple[str, ...] = ()
+    payments_of: str = ""
+    kinds: frozenset[str] = frozenset({"payment", "reclassified"})
     name: str = ""
 
     def records(self, of: Of) -> Iterator[Record]:
@@ -155,6 +173,15 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
 def profile_names() -> list[str]:
     """Return the names of the layouts that come with the program."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def find_profiles(names: Iterable[str]) -> list[Profile]:
+    """Return layouts and those whose files belong with theirs, each once. Raise ProfileError if one cannot be used."""
+    found: dict[str, Profile] = {}
+    for name in names:
+        profile = find_profile(name)
+        found |= {each.name: each for each in (profile, *map(find_profile, profile.also))}
+    return list(found.values())
 
 
 def find_profile(name: str) -> Profile:
@@ -172,8 +199,12 @@ def find_profile(name: str) -> Profile:
 def read_profile(text: str, name: str) -> Profile:
     """Read a layout. Raise ProfileError, naming the field, if something in it is unknown or missing."""
     try:
-        profile = msgspec.convert({"name": name, **tomllib.loads(text)}, Profile)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as problem:
+        tables = tomllib.loads(text)
+        if "header" in tables:
+            tables = _from_header(tables, name)
+        profile = msgspec.convert({"name": name, **tables}, Profile)
+        _try_patterns(profile)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, re.error, LookupError) as problem:
         raise ProfileError("journal.profile_unreadable", name=name, problem=str(problem)) from None
     for record in profile.record:
         known = FIELDS[record.of] | {f"{OPTION}{option}" for option in profile.options}
@@ -181,3 +212,29 @@ def read_profile(text: str, name: str) -> Profile:
             if source and source not in known:
                 raise ProfileError("journal.unknown_field", name=name, field=source, known=", ".join(sorted(known)))
     return profile
+
+
+def _from_header(tables: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the layout that a header row and a mapping of its titles mean; a title without one stays empty."""
+    rest = dict(tables)
+    header, mapping = str(rest.pop("header")), rest.pop("columns", {})
+    titles = next(csv.reader([header], delimiter=str(rest.get("file", {}).get("separator", ","))), [])
+    wrong = [title for title in mapping if title not in titles] + [one for one in titles if titles.count(one) > 1]
+    if wrong:
+        raise ProfileError("journal.not_in_header", name=name, title=wrong[0], known=", ".join(titles))
+    given = {title: field if isinstance(field, dict) else {"from": field} for title, field in mapping.items()}
+    columns = [{"title": title, **given.get(title, {})} for title in titles]
+    own = {"title": name, "source": "a header row and a mapping of one's own", "tested": "not by Cuadre"}
+    return {**own, **rest, "record": [{"of": Of.LINE.value, "columns": columns}]}
+
+
+def _try_patterns(profile: Profile) -> None:
+    """Raise LookupError or re.error if a pattern or a template of the layout is none."""
+    keeps = [column.keep for record in profile.record for column in record.columns]
+    for allowed in filter(None, (profile.text.allow, *keeps)):
+        re.compile(f"[^{allowed}]")
+    for option in profile.options.values():
+        re.compile(option.pattern)
+    for record in profile.record:
+        record.template.format(*record.columns)
+    profile.file.name.format(**_NAMED)

@@ -19,7 +19,8 @@ from reconcile.journal.booking import Bookkeeper
 from reconcile.journal.collected import LINE, Terms
 from reconcile.journal.entries import PAYOUT, Book, Pieces
 from reconcile.journal.exporting import EARLIEST, Balance, DayEnd, Export, Remembered
-from reconcile.journal.layouts import About, Writer
+from reconcile.journal.fields import About
+from reconcile.journal.layouts import Writer
 from reconcile.journal.profiles import find_profile
 from reconcile.journal.remembered import pack
 

@@ -1,5 +1,6 @@
 """The commands of the journal on a real database: closed days in, files out, what was exported remembered."""
 
+import csv
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -194,6 +195,33 @@ def test_a_connection_that_cannot_be_exported_stops_no_other(tmp_path: Path, ins
     assert "mexico: " in made.stderr
 
 
+def test_payments_of_documents_go_apart_and_come_off_by_hand(closed: "World", call: Call, tmp_path: Path) -> None:
+    """With a layout of payments the journal's leaves them out; one taken off later is said, and the journal has it."""
+    profiles = ("--profile", "quickbooks,quickbooks-payments", "--json")
+    made = {row["profile"]: Path(row["file"]) for row in rows(call("journal", "--out", tmp_path / "a", *profiles))}
+    assert "Clientes" not in made["quickbooks"].read_text(encoding="utf-8")
+    (payment,) = list(csv.DictReader(made["quickbooks-payments"].read_text(encoding="utf-8").splitlines()))
+    assert payment.pop("RefNumber")
+    assert list(payment.values()) == [
+        "10/09/2026", "pi_1", "76543210-3", "bank_transfer", "Fondos por liquidar", "7", "1190", "Pago pi_1 33-7",
+        "CLP",
+    ]  # fmt: skip
+    again = rows(call("journal", "--period", 1, "--out", tmp_path / "b", *profiles))
+    assert [Path(row["file"]).read_bytes() for row in again] == [path.read_bytes() for path in made.values()]
+
+    assert call("periods", "reopen", *SIGNED).exit_code == 0
+    assert call("unmatch", "pi_1", "cl:33::7", *SIGNED).exit_code == 0
+    closed.payment("pi_3", 90, succeeded_at=SECOND)
+    closed.payout("po_2", 80, ("payment_intent", "pi_3", 90), created_at=SECOND, succeeded_at=SECOND)
+    assert call("periods", "close", "--to", "2026-09-11", "--as-of", "2026-09-11", *SIGNED).exit_code == 0
+    result = call("journal", "--out", tmp_path / "c", *profiles)
+    said = "quickbooks-payments: 1 payment taken off a document, the first pi_1 33-7: take it off in the ledger too"
+    assert said in result.stderr
+    made = {row["profile"]: Path(row["file"]) for row in rows(result)}
+    assert list(csv.DictReader(made["quickbooks-payments"].read_text(encoding="utf-8").splitlines())) == []
+    assert "Clientes,1190,," in made["quickbooks"].read_text(encoding="utf-8")
+
+
 def test_open_days_are_drafts_and_nothing_is_remembered(closed: "World", call: Call, tmp_path: Path) -> None:
     """Days after the last closed one are refused, and shown as drafts where they are asked for."""
     closed.payment("pi_3", 90, succeeded_at=SECOND)
@@ -242,7 +270,7 @@ def test_the_provider_document_clears_the_fees(
 @pytest.mark.parametrize(
     ("words", "status", "reason"),
     [
-        (("--profile", "sap-r2"), 2, "sap-r2 is no layout; there are beancount"),
+        (("--profile", "sap-r2"), 2, "sap-r2 is no layout; there are aspel-coi, beancount"),
         (("--profile", "mine.toml"), 2, "layout mine.toml cannot be read"),
         (("--set", "x"), 2, "--set x is not NAME=VALUE"),
         (("--set", "Jurnal=x"), 2, "--set Jurnal: the layout journal asks for no values"),

@@ -2,7 +2,10 @@
 
 import io
 import re
+import zipfile
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import closing
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -13,15 +16,20 @@ from consumer.facts.money import format_decimal
 from reconcile.journal.accounts import Account
 from reconcile.journal.booking import BookedEntry
 from reconcile.journal.cells import LayoutError
-from reconcile.journal.layouts import About, Writer
-from reconcile.journal.profiles import Profile, ProfileError, find_profile, profile_names, read_profile
+from reconcile.journal.fields import About
+from reconcile.journal.layouts import Writer
+from reconcile.journal.profiles import Profile, ProfileError, find_profile, find_profiles, profile_names, read_profile
 from tests.golden import check_golden
 from tests.reconcile.journal.histories import History, Ledger, Paid, Sale, accounts
-from tests.reconcile.journal.readers import READERS, Read
+from tests.reconcile.journal.readers import PAYMENT_READERS, READERS, Applied, Read, read_sap_b1
 
 FIRST, LAST = date(2026, 10, 1), date(2026, 10, 31)
 TEXT = ("beancount", "hledger")
-OPTIONS = {"Journal": "Diario general", "TipoSolicitud": "AF", "NumOrden": "ABC1234567/26"}
+SAP = ("sap-b1", "sap-b1-lines")
+OPTIONS = {
+    "Journal": "Diario general", "TipoSolicitud": "AF", "NumOrden": "ABC1234567/26", "MedioDePago": "TE",
+    "PaymentJournal": "1.1.03.10",
+}  # fmt: skip
 UUID = "5b1c2d3e-0000-4a4a-9b9b-0123456789ab"
 OWN = "\n[accounts]\ncustomers = { code = 'CODE', name = 'Clientes “A” y señores; del país', cost_centre = 'VTA' }\n"
 
@@ -62,15 +70,18 @@ def entries_of(country: str) -> list[BookedEntry]:
     return ledger.export(october, LAST, FIRST)
 
 
-def render(profile: Profile, entries: list[BookedEntry], country: str, **options: str) -> dict[str, bytes]:
+def render(
+    profile: Profile, entries: list[BookedEntry], country: str, *, without: frozenset[str] = frozenset(), **options: str
+) -> dict[str, bytes]:
     files: dict[str, Kept] = {}
     about = About(
         "main", country, FIRST, LAST, "a-run", f"es-{country.upper()}", "AAA010101AAA", {**OPTIONS, **options}
     )
-    writer = Writer(profile, about, lambda name: files.setdefault(name, Kept()))
-    for entry in entries:
-        writer.write(entry)
-    writer.finish()
+    writer = Writer(profile, about, lambda name: files.setdefault(name, Kept()), without=without)
+    with closing(writer):
+        for entry in entries:
+            writer.write(entry)
+        writer.finish()
     assert list(files) == writer.names
     return {name: file.content for name, file in files.items()}
 
@@ -81,7 +92,14 @@ def test_a_layout_is_the_golden_file(name: str) -> None:
     profile = find_profile(name)
     files = render(profile, entries_of(country_of(profile)), country_of(profile))
     assert files == render(profile, entries_of(country_of(profile)), country_of(profile))
-    check_golden(f"journal/{name}", b"".join(b"# %s\n%s" % (key.encode(), text) for key, text in files.items()))
+    shown = {key: sheet_of(data) if key.endswith(".xlsx") else data for key, data in files.items()}
+    check_golden(f"journal/{name}", b"".join(b"# %s\n%s" % (key.encode(), text) for key, text in shown.items()))
+
+
+def sheet_of(workbook: bytes) -> bytes:
+    """Return the sheet inside a workbook, row by row; what is around it is the library's."""
+    text = zipfile.ZipFile(io.BytesIO(workbook)).read("xl/worksheets/sheet1.xml")
+    return text.replace(b"<row ", b"\n<row ") + b"\n"
 
 
 def canonical(profile: Profile, entries: list[BookedEntry]) -> Counter[tuple[Any, ...]]:
@@ -106,20 +124,33 @@ def canonical(profile: Profile, entries: list[BookedEntry]) -> Counter[tuple[Any
 def _name_of(account: Account, profile: Profile) -> str:
     if profile.name == "quickbooks":
         return account.name
-    return re.sub(r"\D", "", account.code) if profile.name == "contpaqi" else account.code
+    return re.sub(r"\D", "", account.code) if profile.name.startswith("contpaqi") else account.code
 
 
 def to_row(on: date, account: str, side: str, amount: Decimal) -> tuple[Any, ...]:
     return (on, account, amount, Decimal(0)) if side == "debit" else (on, account, Decimal(0), amount)
 
 
-@pytest.mark.parametrize("name", [name for name in profile_names() if name not in TEXT])
+def read_files(name: str, files: dict[str, bytes]) -> list[tuple[str, Read]]:
+    """Read the files of a layout; each line with the file it stands in."""
+    return [(file, line) for file, data in files.items() for line in READERS[name](data)]
+
+
+def read_pair(entries: list[BookedEntry]) -> list[tuple[str, Read]]:
+    """Write both layouts of SAP, and read their two files together."""
+    profiles = find_profiles([SAP[0]])
+    assert tuple(profile.name for profile in profiles) == SAP
+    (headers,), (lines,) = [render(profile, entries, "cl").values() for profile in profiles]
+    return [("", line) for line in read_sap_b1(headers, lines)]
+
+
+@pytest.mark.parametrize("name", [*READERS, SAP[0]])
 def test_a_reader_of_the_layout_gives_the_journal_back(name: str) -> None:
     """Read by the rules of the product, the files hold every line of the journal, once, and each entry balances."""
     profile = find_profile(name)
     entries = entries_of(country_of(profile))
     files = render(profile, entries, country_of(profile))
-    read = [(file, line) for file, data in files.items() for line in READERS[name](data)]
+    read = read_pair(entries) if name in SAP else read_files(name, files)
     wanted = canonical(profile, entries)
     # Softland has the date of customers' lines alone; the voucher's own is typed in the screen that reads it.
     skipped = 1 if name.startswith("softland") else 0
@@ -131,13 +162,45 @@ def test_a_reader_of_the_layout_gives_the_journal_back(name: str) -> None:
     assert len(sums) == len(entries)
 
 
+def payments_of(profile: Profile, entries: list[BookedEntry]) -> Iterator[Applied]:
+    """Yield what payments the layout must hold, each with the account that its money is on."""
+    for entry in entries:
+        for line in entry.lines:
+            if line.kind in profile.kinds:
+                is_named = profile.name != "xero-payments"
+                account = line.debit.name if profile.name == "quickbooks-payments" else line.debit.code
+                yield Applied(entry.on, line.posting.tax_id if is_named else "", line.posting.doc_folio, account,
+                              Decimal(format_decimal(line.amount, entry.currency)))  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PAYMENT_READERS)
+def test_payments_of_documents_are_read_back_and_leave_the_journal(name: str) -> None:
+    """A layout of payments has each once; with it the journal's layout has all other lines, and alone it has all."""
+    profile = find_profile(name)
+    entries = entries_of("cl")
+    (data,) = render(profile, entries, "cl").values()
+    applied = list(PAYMENT_READERS[name](data))
+    assert applied == list(payments_of(profile, entries))
+    assert len(applied) == (1 if name == "odoo-payments" else 2)
+
+    journal = find_profile(profile.payments_of)
+    rest = [line for _, line in read_files(journal.name, render(journal, entries, "cl", without=profile.kinds))]
+    whole = [line for _, line in read_files(journal.name, render(journal, entries, "cl"))]
+    moved = sum(payment.amount for payment in applied)
+    for side in ("debit", "credit"):
+        assert sum(getattr(line, side) for line in rest) + moved == sum(getattr(line, side) for line in whole)
+    customers = "Clientes “A” y señores; del país" if journal.name == "quickbooks" else "1.1.04.10"
+    assert sum(line.credit for line in whole if line.account == customers) == 116_700
+    assert sum(line.credit for line in rest if line.account == customers) == 116_700 - moved
+
+
 @pytest.mark.parametrize("name", profile_names())
 def test_a_layout_says_where_it_is_from(name: str) -> None:
     """Source and what was tried of it stand in each layout, and each has a reader or a program that checks it."""
     profile = find_profile(name)
     assert profile.source
     assert profile.tested
-    assert name in READERS or name in TEXT
+    assert name in {*READERS, *PAYMENT_READERS, *TEXT, *SAP}
 
 
 def test_texts_that_do_not_fit_are_changed_and_said() -> None:

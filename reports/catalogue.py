@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import sqlalchemy as sa
 from sqlmodel import Session, col
@@ -19,6 +20,7 @@ from consumer.facts.tables.provider import (
     Transfer,
 )
 from consumer.facts.tables.sync import Drift
+from reconcile.journal.applied import read_applied
 from reconcile.kept import chunks, extracts, records
 from reconcile.tables import Run
 from reports import business, frames, run_history, standing
@@ -164,6 +166,14 @@ def _in_transit(source: Source) -> Iterable[Part]:
         yield run.connection, build.in_transit(waiting, source.calendars[run.connection], as_of=source.as_of)
 
 
+def _cash_application(source: Source) -> Iterable[Part]:
+    span, connections, settings = source.query.span, _by_name(source), source.installation.settings
+    for run in frames.in_order(source.runs):
+        for table in read_applied(source.session, settings, connections[run.connection], run):
+            masks = chunks.day_masks(table["date"].cast(pa.timestamp("us")), span.since, span.until)
+            yield run.connection, chunks.filter_rows(table, masks)
+
+
 def _rollforward(source: Source) -> Iterable[Row]:
     rows = frames.read_extracts(source.session, source.runs, chunks.ROLLFORWARD)
     return (row for row in rows if source.query.span.holds(row["date"]))
@@ -255,6 +265,7 @@ IN_COLUMNS: dict[str, Callable[[Source], Iterable[Part]]] = {
     "documents": _documents,
     "payout-detail": _line_tables,
     "in-transit": _in_transit,
+    "cash-application": _cash_application,
 }
 # These show what the provider says; a run only adds which payout a transfer is.
 WITHOUT_RUN = frozenset({"transfers", "statement-check", "tax-statements", "tax-returns", "tax-invoices", "drift"})

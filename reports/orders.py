@@ -26,7 +26,15 @@ from reports.workbook import TooManyRowsError
 # What a browser waits for without wondering; a workbook takes twenty times the time of a text.
 MOST_ROWS = {Format.CSV: 200_000, Format.PARQUET: 200_000, Format.XLSX: 20_000}
 _OF_LINES = frozenset(
-    {"payout-detail", "payout-summary", "receivables", "in-transit", "clearing-rollforward", "control"}
+    {
+        "payout-detail",
+        "payout-summary",
+        "receivables",
+        "in-transit",
+        "cash-application",
+        "clearing-rollforward",
+        "control",
+    }
 )
 # Each holds a report in memory and a core for minutes; the pages must still answer.
 MOST_AT_ONCE = 2

@@ -28,6 +28,7 @@ DOORS = {
     "reports": (
         "consumer.facts",
         "reconcile.tables",
+        "reconcile.journal.applied",
         "reconcile.kept.chunks",
         "reconcile.kept.extracts",
         "reconcile.kept.records",
@@ -60,7 +61,7 @@ HOMES = {
     "pyarrow": ("reconcile", "reports"),
     "argon2": ("reports",),
     "granian": ("consumer.commands.serving",),
-    "xlsxwriter": ("reports",),
+    "xlsxwriter": ("reconcile.journal.sheets", "reports"),
     "openpyxl": ("reconcile.books",),
     "xlrd": ("reconcile.books",),
     "mt940": ("reconcile.books",),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from reconcile.journal.postings import ROUNDING, Posting
 from reconcile.rules.inputs import DISPUTE, PAYMENT_TYPES, REFUND, REFUND_ADJUSTMENT
@@ -74,6 +75,14 @@ def read_items(lines: pa.Table) -> Iterator[Item]:
             applied.append(row)
     if first is not None:
         yield Item(first, applied)
+
+
+def find_applied(lines: pa.Table) -> pa.Table:
+    """Return the lines that are posted as payments of a document."""
+    is_payment = pc.is_in(lines["resource_type"].cast(pa.string()), value_set=pa.array(sorted(PAYMENT_TYPES)))
+    is_second = pc.fill_null(pc.equal(lines["match_rule"].cast(pa.string()), _SECOND), fill_value=False)
+    has_amount = pc.and_(pc.is_valid(lines["doc_key"]), pc.fill_null(pc.not_equal(lines["applied_amount"], 0), False))
+    return lines.filter(pc.and_(pc.and_not(is_payment, is_second), has_amount))
 
 
 def post_item(item: Item, terms: Terms) -> Iterator[Posting]:

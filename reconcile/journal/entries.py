@@ -22,6 +22,8 @@ PAYOUT = (
     "payout_id", "currency", "status", "payout_date", "payout_amount", "fee_total", "fee_net", "fee_vat", "difference",
     "bank_date", "bank_movement_id", "bank_amount",
 )  # fmt: skip
+# What says the day of a line.
+_DATED = ("payout_id", "resource_id", "local_date")
 _PAID = "succeeded"
 _ON = "on"
 _PIECES_HELD = 24
@@ -73,14 +75,18 @@ class Book:
         """Return which pieces hold each day."""
         if not self._days:
             for number in range(self.lines.count):
-                for on in pc.unique(self._date(number, ("payout_id", "resource_id", "local_date"))[_ON]).to_pylist():
+                for on in pc.unique(self._read(number, _DATED)[_ON]).to_pylist():
                     self._days.setdefault(on, []).append(number)
         return self._days
 
-    def _read(self, number: int) -> pa.Table:
-        return self._date(number, LINE)
+    def _read(self, number: int, names: Sequence[str] = LINE) -> pa.Table:
+        alive = self.date_piece(number, names)
+        if alive[_ON].null_count:
+            item = alive.filter(pc.is_null(alive[_ON]))["resource_id"][0].as_py()
+            raise JournalError("journal.no_day", item=item)
+        return alive
 
-    def _date(self, number: int, names: Sequence[str]) -> pa.Table:
+    def date_piece(self, number: int, names: Sequence[str]) -> pa.Table:
         """Read a piece without what dead payouts held, which another line has too; each line with its day.
 
         An item without a day of its own is of the day it was paid out, as in the clearing roll-forward.
@@ -92,11 +98,7 @@ class Book:
         paid_on = pc.if_else(pc.equal(status, _PAID), pc.take(self.payouts["payout_date"].cast(pa.date32()), places),
                              pa.scalar(None, pa.date32()))  # fmt: skip
         on = pc.coalesce(lines["local_date"].cast(pa.date32()), paid_on)
-        alive = lines.append_column(_ON, on).filter(pc.invert(pc.is_in(status, value_set=pa.array(DEAD))))
-        if alive[_ON].null_count:
-            item = alive.filter(pc.is_null(alive[_ON]))["resource_id"][0].as_py()
-            raise JournalError("journal.no_day", item=item)
-        return alive
+        return lines.append_column(_ON, on).filter(pc.invert(pc.is_in(status, value_set=pa.array(DEAD))))
 
     def _collect(self, on: date, pieces: Iterable[pa.Table]) -> Iterator[Entry]:
         found: dict[str, list[Posting]] = defaultdict(list)

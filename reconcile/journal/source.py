@@ -57,20 +57,13 @@ def open_book(session: Session, run: Run, connection: Connection, accounts: Acco
     issuer = accounts.provider_tax_id
     decisions = _read_accepted(session, run, connection)
     documents = list(read_fee_documents(session, connection, issuer)) if issuer else []
-    book = Book(
-        lines=Pieces(
-            chunks.count(session, run, chunks.LINE),
-            lambda number, names: chunks.read_chunk(session, run, chunks.LINE, number, names),
-        ),
-        payouts=extracts.read(session, run, chunks.PAYOUT, PAYOUT),
-        terms=Terms(
-            connection.country_code,
-            accounts.rounding_limit(connection.country.currency),
-            reasons_of_payments(decisions),
-        ),
-        fee_documents=documents,
-        accepted=list(list_accepted(decisions, _read_documents(session, run, decisions))),
+    terms = Terms(
+        connection.country_code,
+        accounts.rounding_limit(connection.country.currency),
+        reasons_of_payments(decisions),
     )
+    accepted = list(list_accepted(decisions, _read_documents(session, run, decisions)))
+    book = Book(read_lines(session, run), read_payouts(session, run), terms, documents, accepted)
     try:
         rows = extracts.read(session, run, chunks.ROLLFORWARD).to_pylist()
     except ClearingError as problem:
@@ -100,6 +93,18 @@ def _read_documents(session: Session, run: Run, decisions: Sequence[Accepted]) -
     if len(keys):
         for table in chunks.tables(session, run, chunks.DOCUMENT, names=DOCUMENT):
             yield from table.filter(pc.is_in(table["doc_key"].cast(pa.string()), value_set=keys)).to_pylist()
+
+
+def read_lines(session: Session, run: Run) -> Pieces:
+    """Return the lines of a run, of which nothing is read yet."""
+    return Pieces(
+        chunks.count(session, run, chunks.LINE),
+        lambda number, names: chunks.read_chunk(session, run, chunks.LINE, number, names),
+    )
+
+
+def read_payouts(session: Session, run: Run) -> pa.Table:
+    return extracts.read(session, run, chunks.PAYOUT, PAYOUT)
 
 
 def find_period(session: Session, connection: str, number: int) -> Period:

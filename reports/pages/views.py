@@ -26,6 +26,7 @@ PLACES = {
     "documents": "documents",
     "in-transit": "in-transit",
     "clearing": "clearing-rollforward",
+    "cash-application": "cash-application",
     "transfers": "transfers",
     "statements": "statement-check",
     "tax-statements": "tax-statements",

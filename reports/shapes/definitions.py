@@ -119,6 +119,15 @@ _CATALOGUE = (
         sort=("connection", "occurred_at_utc", "resource_type", "resource_id"),
     ),
     Definition(
+        "cash-application",
+        _with_connection(
+            "date customer_tax_id customer_name doc_type doc_folio doc_uuid amount currency method deposit_account "
+            "operation payment_id payout_id run_id"
+        ),
+        sort=("connection", "date", "payment_id", "doc_type", "doc_folio", "doc_uuid"),
+        range_on="date",
+    ),
+    Definition(
         "transfers",
         _with_connection(
             "transfer_id direction status amount currency counterparty_tax_id counterparty_name institution "

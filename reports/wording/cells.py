@@ -69,6 +69,7 @@ _HERE = {
     ("payout-summary", "status"): _of("payout"),
     ("payout-detail", "resource_subtype"): _of("means"),
     ("payout-detail", "note"): _STORED,
+    ("cash-application", "method"): _of("means"),
     ("documents", "outcome"): _of("document"),
     ("receivables", "state"): _of("document"),
     ("exceptions", "state"): _of("exception"),

@@ -1,6 +1,6 @@
 """The SAT's own schema PolizasPeriodo 1.3 accepts what is written, and refuses it with one attribute wrong.
 
-The schema states no licence, so that it is not kept here: a public library that carries it is fetched when the test runs.
+The schema states no licence, so it is not kept here: a public library that carries it is fetched when the test runs.
 """
 
 import shutil

@@ -206,6 +206,7 @@ def test_the_description_names_every_list(client: FlaskClient) -> None:
         "/adjustments",
         "/bank-files",
         "/bank-lines",
+        "/cash-application",
         "/clearing-rollforward",
         "/closed-figures",
         "/conflicts",

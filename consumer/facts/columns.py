@@ -41,9 +41,9 @@ _NAMES = {
         account_id account_last4 account_masked bank_movement_id counterparty_tax_id customer_tax_id deposit_account
         doc_customer_tax_id doc_folio doc_key doc_series doc_type doc_uuid document_number exception_id first_sha256
         folio id issuer_id last_payment_id match_to matched_to movement_id number operation order_ref other_sha256
-        payment_id payout_id period receiver_id recipient_account_last4 resource_id return_code reversed_doc_key run_first
-        run_id run_last series sha256 source_event_id statement_period tax_period taxpayer_id tracking_key transfer_batch_id
-        transfer_id uuid
+        payment_id payout_id period receiver_id recipient_account_last4 resource_id return_code reversed_doc_key
+        run_first run_id run_last series sha256 source_event_id statement_period tax_period taxpayer_id tracking_key
+        transfer_batch_id transfer_id uuid
     """,
     Kind.MONEY: """
         adjusted_amount adjustments amount amount_at_risk amount_signed applied_amount balance balance_owed

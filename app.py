@@ -16,6 +16,8 @@ from sqlmodel import func, select
 
 from consumer import disk
 from consumer import job_table as table
+from consumer.alarms.pings import Pings
+from consumer.causes import start_refusal_watch
 from consumer.commands.sync import show_pages
 from consumer.commands.terminal import CommandError, json_option, leave, say
 from consumer.commands.working import start_worker
@@ -44,7 +46,7 @@ from consumer.sync.pull import pull
 from consumer.sync.reach import MirrorGauges
 from consumer.sync.streams import CUT_STREAMS, STREAMS
 from consumer.sync.windows import unclosed_windows
-from consumer.webhooks.blueprint import webhooks
+from consumer.webhooks.blueprint import RefusalLog, webhooks
 from cuadre import main
 from reconcile.books.bank_files import import_bank_file
 from reconcile.books.folder import FolderWatch, look_again
@@ -56,6 +58,7 @@ from reconcile.runs import run as runs
 from reconcile.runs.nightly import NightlyOutcome, Steps, nightly
 from reconcile.tables import BankFile, Decision, ExchangeRate, InvoiceFile, PayoutReport, Run
 from reports import archive, pages, people
+from reports.alarms import find_headline, find_signals
 from sandbox.demo import Files, Findings, NotServedError, Served, Summary, Terms, alone_in, play, show, write_settings
 from sandbox.scenarios import NAMES, UnknownScenarioError, build_scenario
 from sandbox.serve import DEFAULT_SCENARIO, DEFAULT_SEED, RunningSandbox
@@ -71,11 +74,11 @@ def open_installation(environ: Mapping[str, str] = os.environ) -> Installation:
     return open_checked(environ, check=check_terms)
 
 
-def create_app(installation: Installation) -> Flask:
+def create_app(installation: Installation, refusals: RefusalLog | None = None) -> Flask:
     """Build the receiver and the pages of one installation."""
     app = Flask(__name__, static_folder=None)
     app.config["SECRET_KEY"] = installation.settings.secret_key.get_secret_value()
-    app.register_blueprint(webhooks(installation))
+    app.register_blueprint(webhooks(installation, refusals=refusals))
     pages.register(app, installation, errands=errands(installation))
     gauges = (disk.DiskGauge(installation.store), InboxGauges(installation), MirrorGauges(installation))
     app.register_blueprint(
@@ -88,23 +91,30 @@ def serve_all() -> Flask:
     """Receiver, pages, worker and scheduler in this process: what `cuadre serve` runs."""
     configure_logs()
     installation = open_installation()
-    start_worker(installation)
+    start_worker(installation, signals=find_signals)
     start_scheduler(installation)
-    return pages.warm(create_app(installation))
+    return _serve(installation)
 
 
 def serve_without_nights() -> Flask:
     """Run the same without the scheduler: where another process runs the nights, and in the demo."""
     configure_logs()
     installation = open_installation()
-    start_worker(installation)
-    return pages.warm(create_app(installation))
+    start_worker(installation, signals=find_signals)
+    return _serve(installation)
 
 
 def serve_web() -> Flask:
     """Receiver and pages alone: what each process of `cuadre web` runs."""
     configure_logs()
-    return pages.warm(create_app(open_installation()))
+    return _serve(open_installation())
+
+
+def _serve(installation: Installation) -> Flask:
+    """Build the application, and watch what its receiver refuses."""
+    refusals = RefusalLog()
+    start_refusal_watch(installation, refusals, until=threading.Event())
+    return pages.warm(create_app(installation, refusals))
 
 
 def start_scheduler(installation: Installation) -> Callable[[], None]:
@@ -112,7 +122,8 @@ def start_scheduler(installation: Installation) -> Callable[[], None]:
 
     Returns what waits for those under way.
     """
-    scheduler = schedule.start(job_table(installation), installation.store, worker=worker_name())
+    pings = Pings(installation.settings.ping_urls)
+    scheduler = schedule.start(job_table(installation), installation.store, worker=worker_name(), pings=pings)
     stop_watching = start_watching(installation)
 
     def finish() -> None:
@@ -148,7 +159,8 @@ def start_watching(installation: Installation) -> Callable[[], None]:
 def job_table(installation: Installation) -> Sequence[Job]:
     """List what happens when; nights and cuts run in processes of their own, which begin at `work_for_parent`."""
     in_child = processes.run_in_child
-    return table.job_table(installation, night=in_child("nightly"), cut=in_child("banking-cut"))
+    night, cut = in_child("nightly"), in_child("banking-cut")
+    return table.job_table(installation, night=night, cut=cut, headline=find_headline)
 
 
 def work_for_parent() -> None:
@@ -197,9 +209,16 @@ def cut_streams(installation: Installation, connection: Connection) -> list[str]
 
 def run_night_by_hand(installation: Installation, connection: Connection, on: date) -> NightlyOutcome:
     """Run a night that a person asked for, listed among the jobs like any other."""
-    with by_hand.keep_tick(installation.store, f"nightly:{connection.name} by hand", worker=worker_name()) as end:
-        outcome = run_night(installation, connection, on)
-        end(outcome.complete, "; ".join(outcome.lines))
+    pings, job, at = Pings(installation.settings.ping_urls), f"nightly:{connection.name}", utc_now()
+    pings.started(job, at)
+    try:
+        with by_hand.keep_tick(installation.store, f"{job} by hand", worker=worker_name()) as end:
+            outcome = run_night(installation, connection, on)
+            end(outcome.complete, "; ".join(outcome.lines))
+    except BaseException:
+        pings.ended(job, at, TickState.FAILED)
+        raise
+    pings.ended(job, at, TickState.COMPLETE if outcome.complete else TickState.INCOMPLETE)
     return outcome
 
 

@@ -26,6 +26,11 @@ class Row(NamedTuple):
 # By who uses them and when.
 GROUPS = {
     "Every day": {
+        "alerts": Row(
+            "consumer.commands.alerts:alerts_command",
+            "Where alarms go, and what stands.",
+            {"note": "reports.people:note"},
+        ),
         "doctor": Row(
             "consumer.commands.operating:doctor_command",
             "Look at everything that could be wrong and say what to do.",
@@ -132,7 +137,7 @@ GROUPS = {
         "worker": Row(
             "consumer.commands.working:worker_command",
             "Apply the inbox and run the nights; start as many as needed.",
-            {"start_scheduler": "app:start_scheduler"},
+            {"start_scheduler": "app:start_scheduler", "signals": "reports.alarms:find_signals"},
         ),
     },
     "Looking deeper": {

@@ -35,10 +35,18 @@ def check_room(
 ) -> Iterator[Check]:
     """Look whether database and data folder can be written, and at the space that is left to both."""
     yield _database(installation.store, now)
-    yield _folder(installation.settings.files_dir)
     yield check_shared(installation)
-    for folder in sorted(_folders(installation.settings, installation.store)):
-        yield _space(folder, free(folder))
+    yield from check_space(installation, free=free)
+
+
+def check_space(
+    installation: Installation, *, free: Callable[[Path], int] = lambda path: shutil.disk_usage(path).free
+) -> Iterator[Check]:
+    """Look whether files can be written in the data folder, and at the space that is left."""
+    yield _folder(installation.settings.files_dir)
+    left = {folder: free(folder) for folder in sorted(_folders(installation.settings, installation.store))}
+    for folder in sorted(left, key=lambda folder: left[folder]):
+        yield _space(folder, left[folder])
 
 
 def check_shared(installation: Installation) -> Check:

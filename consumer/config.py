@@ -15,17 +15,20 @@ _HOME = Path(__file__).resolve().parent.parent
 _CONFIG_ONLY = {"tariff", "rules", "connections"}
 # What follows from where the settings are.
 _DERIVED = {"config_dir"}
-_NAMES = sorted(set(Settings.model_fields) - _CONFIG_ONLY - _DERIVED)
+# One setting for each job, and their names follow.
+_PINGS, _PING = "ping_urls", "ping_url_"
+_NAMES = sorted(set(Settings.model_fields) - _CONFIG_ONLY - _DERIVED - {_PINGS})
 
 
 def setting_names() -> list[str]:
     """List every environment variable that is understood, for the documentation's test."""
-    return [PREFIX + name.upper() for name in [*_NAMES, "config"]]
+    return [PREFIX + name.upper() for name in [*_NAMES, "config"]] + [f"{PREFIX}{_PING.upper()}<JOB>"]
 
 
 def load(environ: Mapping[str, str], *, folder: Path, overrides: Mapping[str, object] | None = None) -> Settings:
     """Read the settings; `overrides` are those a command brings itself, as the demo does."""
     values = _from_file(environ, folder) | _from_environment(environ)
+    values[_PINGS] = {name.removeprefix(_PING): values.pop(name) for name in list(values) if name.startswith(_PING)}
     values.update(overrides or {})
     values["connections"] = _to_connections(values.get("connections", {}))
     values["config_dir"] = (folder / environ.get(PREFIX + "CONFIG", "cuadre.toml")).parent
@@ -60,15 +63,19 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
             continue
         name = variable.removeprefix(PREFIX).lower()
         value = text
-        if name not in _NAMES and name.endswith("_file") and name.removesuffix("_file") in _NAMES:
+        if name not in _NAMES and name.endswith("_file") and _is_known(name.removesuffix("_file")):
             name = name.removesuffix("_file")
             if PREFIX + name.upper() in environ:
                 raise ConfigError(f"{PREFIX}{name.upper()} and {variable} are both set; keep one")
             value = _read_secret_file(variable, text)
-        if name not in _NAMES:
+        if not _is_known(name):
             raise ConfigError(f"{variable} is not a setting{_guess(variable, setting_names())}")
         found[name] = value
     return found
+
+
+def _is_known(name: str) -> bool:
+    return name in _NAMES or (name.startswith(_PING) and name != _PING)
 
 
 def _from_file(environ: Mapping[str, str], folder: Path) -> dict[str, object]:
@@ -84,7 +91,7 @@ def _from_file(environ: Mapping[str, str], folder: Path) -> dict[str, object]:
         raise ConfigError(f"{path.name} cannot be read: {error}") from None
     allowed = [*_NAMES, *sorted(_CONFIG_ONLY)]
     for name in values:
-        if name not in allowed:
+        if name not in allowed and not name.startswith(_PING):
             raise ConfigError(f"{path.name}: {name} is not a setting{_guess(name, allowed)}")
     return values
 
@@ -134,6 +141,8 @@ def _one_line(error: ValidationError) -> str:
     for problem in error.errors(include_input=False, include_url=False):
         where = [str(part) for part in problem["loc"]]
         name = PREFIX + where[0].upper() if where and where[0] in _NAMES else ".".join(where)
+        if where[:1] == [_PINGS]:
+            name = f"{PREFIX}{_PING}{where[1]}".upper()
         message = problem["msg"].removeprefix("Value error, ")
         lines.append(f"{name} is missing" if problem["type"] == "missing" else f"{name}: {message}".removeprefix(": "))
     return "; ".join(dict.fromkeys(lines))

@@ -36,6 +36,7 @@ class Check:
     verdict: Verdict
     found: str
     advice: str = ""
+    count: int = 1
 
 
 KEYS = ("connection", "check", "verdict", "found", "advice")

@@ -1,17 +1,14 @@
-"""The doctor: what is wrong with this installation and what to do about it, and the alarms of the log."""
+"""The doctor: what is wrong with this installation and what to do about it."""
 
 import os
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 
-import sqlalchemy as sa
-import structlog
 from sqlmodel import Session
 
 from consumer import disk
+from consumer.alarms.outbox import failing_channels
 from consumer.capacity import check_room
 from consumer.disk import Check, Verdict
 from consumer.facts.addresses import is_on_this_machine, is_trusted
@@ -20,8 +17,7 @@ from consumer.facts.completeness import Way, percentiles
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from consumer.inbox.handlers import SUBSCRIBED
-from consumer.inbox.watch import endpoint_trouble, look
-from consumer.jobs.worker import keep_at
+from consumer.inbox.watch import look
 from consumer.provider.client import Provider, Transport, open_provider
 from consumer.provider.errors import KeyRefusedError, ProviderError, UnreachableError
 from consumer.provider.routes import EVENTS
@@ -34,7 +30,6 @@ from consumer.sync.windows import EVENTS_STREAM, unclosed_windows
 from consumer.webhooks.endpoints import Endpoint, list_endpoints, to_address
 from consumer.webhooks.keyring import OTHER_KEY, Keyring, KnownSecret, known_secrets
 
-ALARM_SECONDS = 60.0
 MOST_LAG = timedelta(minutes=5)
 # A night each day, and the time that one takes.
 MOST_BEHIND = timedelta(hours=26)
@@ -52,9 +47,6 @@ WithheldBy = Callable[[Iterable[str]], Sequence[str]]
 
 # From where people last came, as the trail says; newest first.
 AddressesOf = Callable[[Installation], Sequence[str]]
-
-
-log = structlog.get_logger("cuadre.alarms")
 
 
 def knows_no_address(_installation: Installation) -> Sequence[str]:
@@ -80,6 +72,8 @@ def examine(
     yield from check_room(installation, now=utc_now())
     yield check_proxy(installation, addresses(installation))
     yield from check_books_folder(installation.settings.books_folder)
+    with installation.store.reading() as session:
+        yield from check_channels(session)
     for connection in installation.connections(name):
         yield from _secrets(installation, connection)
         with open_provider(installation, connection, transport=transport) as provider:
@@ -91,7 +85,7 @@ def examine(
             yield check_lateness(
                 session, connection.name, floor=timedelta(seconds=installation.settings.overlap_seconds)
             )
-            yield from check_inbox(session, connection.name, now=utc_now())
+            yield from check_inbox(session, connection, now=utc_now())
 
 
 def check_books_folder(folder: Path | None) -> Iterator[Check]:
@@ -179,15 +173,17 @@ def _failure(name: str, check: str, error: ProviderError, otherwise: str) -> Che
 
 
 def check_endpoint(installation: Installation, connection: Connection, *, transport: Transport | None = None) -> Check:
-    """Check the webhook endpoint alone, as the hourly job does."""
+    """Check the clock and the webhook endpoint, as the hourly job does; a clock that is far off comes first."""
     if installation.settings.public_url is None and not Keyring(installation).secrets_of(connection, now=utc_now()):
         return Check(connection.name, ENDPOINT, Verdict.OK, "none is expected: no public address and no secret")
     with open_provider(installation, connection, transport=transport) as provider:
         try:
-            endpoints, _now = list_endpoints(provider)
+            endpoints, at = list_endpoints(provider)
         except ProviderError as error:
             return _failure(connection.name, ENDPOINT, error, "the next hour looks again")
-    return _endpoint(connection, endpoints, installation)
+    tolerance = timedelta(seconds=installation.settings.signature_tolerance)
+    clock = _skew(connection.name, at, tolerance=tolerance)
+    return clock if clock.verdict is Verdict.FAILURE else _endpoint(connection, endpoints, installation)
 
 
 def _skew(name: str, at: datetime | None, *, tolerance: timedelta) -> Check:
@@ -283,13 +279,23 @@ def _if_read(session: Session, name: str, check: str, found: str, *, streams: se
     return Check(name, check, Verdict.WARNING, "not read yet", "cuadre backfill and cuadre pull all")
 
 
-def check_inbox(session: Session, name: str, *, now: datetime) -> Iterator[Check]:
-    """Check for events that wait, types that fell silent, quarantine and conflicts."""
-    inbox = look(session, name, now=now)
+def check_channels(session: Session) -> Iterator[Check]:
+    """Yield the channels of alarms that do not take what is sent to them."""
+    for failing in failing_channels(session):
+        advice = "cuadre alerts test sends a message to each channel and says what each answers"
+        found = f"{failing.messages} wait since {format_instant(failing.since)}: {failing.error}"
+        yield Check("", f"channel:{failing.channel}", Verdict.WARNING, found, advice, failing.messages)
+
+
+def check_inbox(session: Session, connection: Connection, *, now: datetime) -> Iterator[Check]:
+    """Check for events that wait, unusual silence, quarantine and conflicts."""
+    name = connection.name
+    inbox = look(session, connection, now=now)
     if inbox.lag(now) > MOST_LAG:
         waits = format_instant(inbox.oldest_waiting_at or now)
         advice = "is cuadre serve or cuadre worker running?"
-        yield Check(name, "inbox", Verdict.WARNING, f"an event waits since {waits}", advice)
+        count = inbox.waiting + inbox.failed
+        yield Check(name, "inbox", Verdict.WARNING, f"an event waits since {waits}", advice, count)
     else:
         yield Check(name, "inbox", Verdict.OK, "nothing waits long")
     if inbox.silent_for is not None:
@@ -306,61 +312,5 @@ def check_inbox(session: Session, name: str, *, now: datetime) -> Iterator[Check
 
 def _count(name: str, check: str, count: int, advice: str) -> Check:
     if count:
-        return Check(name, check, Verdict.WARNING, f"{count} events", advice)
+        return Check(name, check, Verdict.WARNING, f"{count} events", advice, count)
     return Check(name, check, Verdict.OK, "none")
-
-
-class Alarms:
-    """Log each state once, however long it lasts; a restart logs it once more."""
-
-    def __init__(self, installation: Installation, *, now: Callable[[], datetime] = utc_now) -> None:
-        self._installation = installation
-        self._now = now
-        self._raised: set[tuple[str, str]] = set()
-
-    def look(self) -> None:
-        """Log what changed since the last check; the worker reports a database that is away."""
-        # A damaged file may answer no question any more.
-        for check in disk.check_disk(self._installation.store):
-            self._say(check)
-        try:
-            self._say(disk.check_database(self._installation.store))
-            with self._installation.store.reading() as session:
-                found = [
-                    check
-                    for connection in self._installation.settings.all_connections
-                    for check in self._checks(session, connection.name)
-                ]
-        except sa.exc.SQLAlchemyError:
-            return
-        for check in found:
-            self._say(check)
-
-    def _checks(self, session: Session, name: str) -> Iterator[Check]:
-        yield from check_inbox(session, name, now=self._now())
-        trouble = endpoint_trouble(session, name)
-        if trouble is None:
-            yield Check(name, ENDPOINT, Verdict.OK, "the last look found nothing wrong")
-        else:
-            yield Check(name, ENDPOINT, Verdict.WARNING, trouble, "cuadre doctor looks again")
-
-    def _say(self, check: Check) -> None:
-        name = (check.connection, check.check)
-        if check.verdict is not Verdict.OK and name not in self._raised:
-            self._raised.add(name)
-            log.warning("alarm", connection=check.connection, check=check.check, found=check.found, advice=check.advice)
-        elif check.verdict is Verdict.OK and name in self._raised:
-            self._raised.discard(name)
-            log.info("alarm over", connection=check.connection, check=check.check, found=check.found)
-
-
-def start_alarms(installation: Installation, *, until: threading.Event) -> None:
-    """Check every minute in a background thread of the worker; of several workers each logs its own."""
-    alarms = Alarms(installation)
-
-    def look() -> float:
-        alarms.look()
-        return ALARM_SECONDS
-
-    watch = partial(keep_at, look, until=until, pause=ALARM_SECONDS)
-    threading.Thread(target=watch, name="alarms", daemon=True).start()

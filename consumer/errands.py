@@ -2,6 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
+from sqlmodel import Session
+
+from consumer.alarms import outbox, states
+from consumer.alarms.targets import read_targets
+from consumer.alarms.wording import advice_of, content_of, sentence_of_alarm
+from consumer.facts.alarms import AlarmDesk, ShownAlarm
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.work import Errands, WorkError
@@ -39,7 +45,30 @@ def errands(installation: Installation) -> Errands:
 
         _start(installation, f"backfill:{connection.name}", by, work)
 
-    return Errands(replay, start_pull, start_backfill, (ALL, *STREAMS))
+    return Errands(replay, start_pull, start_backfill, (ALL, *STREAMS), _alarm_desk(installation))
+
+
+def _alarm_desk(installation: Installation) -> AlarmDesk:
+    channels = tuple(read_targets(installation.settings))
+
+    def list_shown(session: Session, language: str) -> list[ShownAlarm]:
+        return [
+            ShownAlarm(
+                one.connection, one.cause, one.severity, one.since, sentence_of_alarm(one, language),
+                advice_of(one.cause, language), one.acknowledged_by, one.acknowledged_at,
+            )
+            for one in states.list_standing(session)
+        ]  # fmt: skip
+
+    def acknowledge(connection: str, cause: str, by: str) -> None:
+        with installation.store.transaction() as session:
+            states.acknowledge(session, connection, cause, by=by, now=utc_now())
+
+    def send_test() -> None:
+        with installation.store.transaction() as session:
+            outbox.put_in(session, channels, content_of("test"), now=utc_now())
+
+    return AlarmDesk(channels, list_shown, acknowledge, send_test)
 
 
 def _start(installation: Installation, job: str, by: str, work: by_hand.Work) -> None:

@@ -1,9 +1,13 @@
 """The table of jobs: what happens when, for each connection at its own local time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, time, timedelta
 from pathlib import Path
 
+from consumer.alarms import outbox
+from consumer.alarms.states import Change, Kind, list_standing
+from consumer.alarms.targets import read_targets
+from consumer.alarms.wording import content_of
 from consumer.disk import Verdict
 from consumer.doctor import check_endpoint
 from consumer.facts.bankdays import CalendarError, calendar_of, read_calendar
@@ -23,6 +27,8 @@ CUT_AT = time(15, 30)
 CUT_GRACE = timedelta(hours=8)
 FISCAL_AT = time(12, 30)
 ENDPOINT_MINUTE = time(0, 7)
+# Later it would be no news of the morning.
+DIGEST_GRACE = timedelta(hours=2)
 # An hourly look without a finding is of no interest for long.
 _HOURS_KEPT = timedelta(days=7)
 # Issuers close a month's sales register until the 20th, and the F29 is filed between the 10th and the 28th.
@@ -32,10 +38,18 @@ _MONDAY = 0
 
 
 Night = Callable[[Installation, Connection, date], Ended]
+# The lines of the morning, as messages are stored.
+Headline = Callable[[Installation], Sequence[str]]
 
 
-def job_table(installation: Installation, *, night: Night, cut: Night) -> list[Job]:
-    """List every job of the installation; the night and the run after the banking cut reach into rooms above this one.
+def has_no_headline(_installation: Installation) -> Sequence[str]:
+    return ()
+
+
+def job_table(
+    installation: Installation, *, night: Night, cut: Night, headline: Headline = has_no_headline
+) -> list[Job]:
+    """List every job of the installation; nights, banking cuts and the headline reach into rooms above this one.
 
     | job | when |
     | --- | --- |
@@ -44,8 +58,11 @@ def job_table(installation: Installation, *, night: Night, cut: Night) -> list[J
     | fiscal | at 12:30 on the days the Chilean tax office moves its books; Mondays all of it |
     | endpoint | every hour |
     | retention | every night at 04:30 |
+    | digest | every day at the configured local time, where one is |
     """
     jobs = [_retention(installation)]
+    if installation.settings.alert_digest_at is not None:
+        jobs.append(_digest(installation, installation.settings.alert_digest_at, headline))
     for connection in installation.settings.all_connections:
         jobs += _of(installation, connection, night=night, cut=cut)
     return jobs
@@ -96,12 +113,25 @@ def _retention(installation: Installation) -> Job:
     def run(_on: date) -> str:
         now = utc_now()
         dropped = prune(installation.store, installation.settings, now=now)
+        outbox.forget(installation.store, now=now)
         for connection in installation.settings.all_connections:
             ticks.forget(installation.store, _endpoint_name(connection), before=now - _HOURS_KEPT)
         return f"{dropped} bodies dropped"
 
     zone = installation.settings.connection("main").country.zone
     return Job(RETENTION, RETENTION_AT, zone, run)
+
+
+def _digest(installation: Installation, at: time, headline: Headline) -> Job:
+    def run(_on: date) -> str:
+        lines, channels = headline(installation), read_targets(installation.settings)
+        with installation.store.transaction() as session:
+            standing = [Change(Kind.RAISED, alarm) for alarm in list_standing(session)]
+            outbox.put_in(session, channels, content_of("digest", standing, headline=lines), now=utc_now())
+        return f"{len(standing)} alarms stand; {len(channels)} messages"
+
+    zone = installation.settings.connection("main").country.zone
+    return Job("digest", at, zone, run, days_back=0, grace=DIGEST_GRACE)
 
 
 def bank_days_of(data_dir: Path, country: str) -> Callable[[date], bool]:

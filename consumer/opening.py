@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from consumer.alarms.pings import check_pings
+from consumer.alarms.targets import read_targets
 from consumer.config import load
 from consumer.facts import schema
 from consumer.facts.addresses import is_on_this_machine
@@ -33,6 +35,8 @@ def open_installation(
     """
     settings = load(environ, folder=Path.cwd())
     check(settings)
+    read_targets(settings)
+    check_pings(settings)
     store = Store(settings.database_url)
     if may_upgrade and (store.is_sqlite or schema.version_of(store) is None):
         schema.upgrade(store)

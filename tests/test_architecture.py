@@ -51,7 +51,8 @@ COMMANDS = ("app", "cuadre", "consumer.commands", "reconcile.commands", "reports
 FLOORS = ("commands", "runs", "closing", "journal", "desk", "exceptions", "kept", "reading", "books", "rules", "tables")
 # A library's home, by prefix of the importing module.
 HOMES = {
-    "httpx": ("consumer.provider", "sandbox"),
+    "httpx": ("consumer.provider", "consumer.alarms.outbound", "sandbox"),
+    "smtplib": ("consumer.alarms.sending",),
     "apscheduler": ("consumer.jobs",),
     "flask": ("app", "consumer.health", "consumer.webhooks.blueprint", "reports.pages", "sandbox"),
     "flask_login": ("app", "reports.pages"),

@@ -15,6 +15,8 @@ from babel.messages.catalog import Catalog, Message
 from babel.messages.pofile import read_po, write_po
 from jinja2 import Environment, nodes
 
+from consumer.alarms.states import Kind
+from consumer.facts.alarms import CAUSES
 from consumer.facts.messages import is_translated
 from consumer.facts.tables.jobs import DIED
 from consumer.sync.streams import STREAMS
@@ -119,6 +121,10 @@ SECTIONS = {
     "decision": "Decisions of people.",
     "adjustment": "What an accepted difference is.",
     "field": "Fields of a document.",
+    "alarm": "What an alarm says, in a mail, a webhook and on the page of alarms; no full stop in a subject.",
+    "alarm_do": "What to do about an alarm.",
+    "alarm_message": "Kinds of messages about alarms.",
+    "alarm_kind": "How an alarm changed, before its sentence.",
     "title": "Titles of exceptions.",
     "action": "What to do about an exception.",
     "rule": "Parts of a matching rule's name.",
@@ -175,6 +181,11 @@ def _find_declared() -> Iterator[tuple[str, str, set[str] | None]]:
     yield from (("reports/control.py", f"column.{name}", set()) for name in SIDES)
     yield from (("consumer/sync/streams.py", f"stream.{name}", set()) for name in STREAMS)
     yield "consumer/facts/tables/jobs.py", DIED, set()
+    yield from (
+        ("consumer/facts/alarms.py", f"{part}.{kind}", None) for kind in CAUSES for part in ("alarm", "alarm_do")
+    )
+    yield from (("consumer/alarms/states.py", f"alarm_kind.{kind}", set()) for kind in Kind)
+    yield from (("consumer/alarms/wording.py", f"alarm.subject_{kind}", set()) for kind in ("digest", "test"))
     yield from (("reconcile/rules/outcomes.py", code.value, set()) for code in Failure)
     yield from (("reconcile/closing/figures.py", code, set(names)) for code, names in FIGURES.items())
     causes = {OF_ROWS: {"id"}, OF_FRAMES: set(), OF_SETTINGS: {"before", "after"}}

@@ -52,6 +52,15 @@ def format_decimal(amount: int, currency: str) -> str:
     return f"{sign}{whole}.{rest:0{digits}d}"
 
 
+def group_digits(text: str, language: str) -> str:
+    """Return decimal text as people write it, its thousands set apart."""
+    whole, point, rest = text.partition(".")
+    grouped = f"{int(whole):,}"
+    if language == "es-CL":
+        return grouped.replace(",", ".") + ("," + rest if point else "")
+    return grouped + point + rest
+
+
 def to_minor(text: str, currency: str) -> int:
     """Return the minor units of plain decimal text; digits finer than the currency must be zero."""
     if not _DECIMAL.fullmatch(text):

@@ -102,6 +102,22 @@ def _to_time(value: object) -> object:
     return value
 
 
+def _to_hours(value: object) -> object:
+    """Read `22:00-07:00`; hours may lie across midnight."""
+    if isinstance(value, str):
+        begins, _, ends = value.partition("-")
+        try:
+            return _to_time(begins.strip()), _to_time(ends.strip())
+        except ValueError:
+            raise ValueError("must be two local times such as 22:00-07:00") from None
+    return value
+
+
+def _check_ping(value: SecretStr) -> SecretStr:
+    _check_url(value.get_secret_value())
+    return value
+
+
 def check_tax_id(value: str | None, country: str, *, name: str = "tax_id") -> None:
     """Raise ValueError, without the id itself, if it is none of the country."""
     try:
@@ -134,6 +150,8 @@ Networks = Annotated[tuple[Network, ...], BeforeValidator(_to_networks), BeforeV
 _LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1"))
 Engine = Annotated[str, AfterValidator(_check_engine)]
 TimeOfDay = Annotated[time, BeforeValidator(_to_time)]
+Hours = Annotated[tuple[time, time], BeforeValidator(_to_hours)]
+PingUrl = Annotated[SecretStr, AfterValidator(_check_ping)]
 
 
 PREFIX = "CUADRE_"
@@ -209,6 +227,11 @@ class Settings(BaseModel):
     trusted_proxies: Networks = _LOOPBACK
     engine: Engine = "local"
     download_hosts: Texts = ()
+    alert_urls: Secrets = ()
+    smtp_url: Key | None = None
+    alert_digest_at: TimeOfDay | None = None
+    quiet_hours: Hours | None = None
+    ping_urls: dict[str, PingUrl] = Field(default_factory=dict)
     books_folder: Path | None = None
     tax_id: str | None = Field(default=None, repr=False)
     signing_key: Annotated[SecretStr, AfterValidator(_check_signing_key)] | None = None

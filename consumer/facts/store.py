@@ -154,6 +154,7 @@ class Turn(IntEnum):
     ERRANDS = 717_065
     FILES = 717_066
     JOURNAL = 717_067
+    ALARMS = 717_068
 
 
 def take_turn(session: Session, turn: Turn) -> None:

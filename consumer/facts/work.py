@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from consumer.facts.alarms import AlarmDesk
 from consumer.facts.installation import Connection
 from consumer.facts.messages import RefusalError
 
@@ -41,3 +42,4 @@ class Errands:
     pull: Callable[[Connection, str, str], None]
     backfill: Callable[[Connection, str], None]
     streams: tuple[str, ...]
+    alarms: AlarmDesk | None = None

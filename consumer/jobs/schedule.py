@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from itertools import islice
+from typing import Protocol
 
 import structlog
 from apscheduler.schedulers.background import BackgroundScheduler
@@ -120,7 +121,26 @@ class HourlyJob(Job):
         return CronTrigger(minute=self.at.minute, second=self.at.second, timezone="UTC")
 
 
-def run_due(job: Job, store: Store, *, worker: str, clock: Callable[[], datetime] = utc_now) -> bool:
+class Pings(Protocol):
+    """Who is called when a job starts, and when its result is stored."""
+
+    def started(self, job: str, at: datetime) -> None: ...
+    def ended(self, job: str, at: datetime, state: TickState) -> None: ...
+
+
+class NoPings:
+    """Calls no one."""
+
+    def started(self, _job: str, _at: datetime) -> None:
+        return
+
+    def ended(self, _job: str, _at: datetime, _state: TickState) -> None:
+        return
+
+
+def run_due(
+    job: Job, store: Store, *, worker: str, clock: Callable[[], datetime] = utc_now, pings: Pings | None = None
+) -> bool:
     """Run a job's latest tick if it is ours to run.
 
     1. The planned moment is the job's last local time of day; one older than the grace is left as missed.
@@ -131,6 +151,7 @@ def run_due(job: Job, store: Store, *, worker: str, clock: Callable[[], datetime
        was stopped is given back, for another worker or the next start to begin again.
     """
     now = clock()
+    pings = pings or NoPings()
     planned_at = job.last_planned(now)
     if now - planned_at > job.grace or not ticks.claim(store, job.name, planned_at, worker=worker, now=now):
         return False
@@ -140,6 +161,7 @@ def run_due(job: Job, store: Store, *, worker: str, clock: Callable[[], datetime
     on = job.business_date(planned_at)
     ending: tuple[TickState, str] | None
     with ticks.renew_lease(store, job.name, planned_at, worker=worker, clock=clock):
+        pings.started(job.name, planned_at)
         try:
             ending = (TickState.COMPLETE, job.run(on))
         except JobIncompleteError as incomplete:
@@ -156,14 +178,18 @@ def run_due(job: Job, store: Store, *, worker: str, clock: Callable[[], datetime
     if ending is None:
         ticks.release(store, job.name, planned_at, worker=worker, now=clock())
         return False
-    return ticks.finish(store, job.name, planned_at, worker=worker, now=clock(), ending=ending)
+    is_stored = ticks.finish(store, job.name, planned_at, worker=worker, now=clock(), ending=ending)
+    if is_stored:
+        pings.ended(job.name, planned_at, ending[0])
+    return is_stored
 
 
 class _Alarm:
     """Wakes one job in this process, and never runs it twice at a time, even when its lease was lost."""
 
-    def __init__(self, job: Job, store: Store, *, worker: str) -> None:
+    def __init__(self, job: Job, store: Store, *, worker: str, pings: Pings | None) -> None:
         self._job = job
+        self._pings = pings
         self._store = store
         self._worker = worker
         self._at_work = threading.Lock()
@@ -171,7 +197,7 @@ class _Alarm:
     def on_time(self) -> None:
         if self._at_work.acquire(blocking=False):
             try:
-                run_due(self._job, self._store, worker=self._worker)
+                run_due(self._job, self._store, worker=self._worker, pings=self._pings)
             finally:
                 self._at_work.release()
 
@@ -184,12 +210,12 @@ class _Alarm:
             self.on_time()
 
 
-def start(jobs: Sequence[Job], store: Store, *, worker: str) -> BackgroundScheduler:
+def start(jobs: Sequence[Job], store: Store, *, worker: str, pings: Pings | None = None) -> BackgroundScheduler:
     """Start waking each job at its time, now and every few minutes for what was missed."""
     defaults = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
     scheduler = BackgroundScheduler(timezone="UTC", job_defaults=defaults)
     for job in jobs:
-        alarm = _Alarm(job, store, worker=worker)
+        alarm = _Alarm(job, store, worker=worker, pings=pings)
         scheduler.add_job(alarm.on_time, job.trigger(), id=job.name)
         again = IntervalTrigger(seconds=int(AGAIN.total_seconds()))
         scheduler.add_job(alarm.catch_up, again, id=f"{job.name} again", next_run_time=utc_now())

@@ -89,6 +89,8 @@ SECRET_USED = Gauge(
 )
 
 _EVERY_SECONDS = 10.0
+# What a sender with another secret, or another clock, is refused for.
+_UNPROVEN = {"forged", "secret_ended", "too_old", "too_far_ahead"}
 _LOG = logging.getLogger(__name__)
 
 
@@ -96,6 +98,9 @@ class RefusalLog:
     """At most one line per reason in ten seconds, saying how many it stands for."""
 
     def __init__(self, every: float = _EVERY_SECONDS) -> None:
+        # Of this process since its start: signatures that were judged, and those that prove nothing.
+        self.judged = 0
+        self.forged = 0
         self._every = every
         self._lock = threading.Lock()
         self._since: dict[str, float] = {}
@@ -155,7 +160,10 @@ class Receiver:
             verdict = self.receive(name, environ)
         except RejectedError as refused:
             self.log.note(refused.reason, refused.status)
+            self.log.forged += refused.reason in _UNPROVEN
+            self.log.judged += refused.reason in _UNPROVEN
             return _answer(refused.status, "error", refused.reason)
+        self.log.judged += 1
         _counter_of(name, verdict).inc()
         return _answer(200, "status", verdict.value)
 
@@ -217,12 +225,16 @@ class Receiver:
 
 
 def webhooks(
-    installation: Installation, *, now: Callable[[], datetime] = utc_now, writer: Writer | None = None
+    installation: Installation,
+    *,
+    now: Callable[[], datetime] = utc_now,
+    writer: Writer | None = None,
+    refusals: RefusalLog | None = None,
 ) -> Blueprint:
     """Build the blueprint; no login and no CSRF token belong on it, the signature is the proof."""
     blueprint = Blueprint("webhooks", __name__)
     keyring = Keyring(installation)
-    receiver = Receiver(installation, keyring, writer or _writer(installation, keyring), now)
+    receiver = Receiver(installation, keyring, writer or _writer(installation, keyring), now, refusals or RefusalLog())
 
     @blueprint.record
     def _stand_before(state: BlueprintSetupState) -> None:

@@ -21,6 +21,7 @@ from consumer.facts.work import Errands
 from reconcile.kept.chunks import DamagedRowsError
 from reports.keys import Scope
 from reports.pages import (
+    alarms,
     api,
     books,
     decisions,
@@ -71,6 +72,7 @@ def pages() -> list[Blueprint]:
         decisions.case,
         downloads.blueprint,
         views.blueprint,
+        alarms.blueprint,
         operations.blueprint,
         books.blueprint,
         packs.blueprint,
@@ -191,7 +193,7 @@ def _menu() -> list[tuple[str, str, tuple[str, ...]]]:
         (url_for("views.show", place="receivables"), "Receivables", ()),
         (url_for("views.show", place="in-transit"), "In transit", ()),
         (url_for("books.overview"), "Books", ("books", "documents")),
-        (url_for("operations.overview"), "Operation", ("operations",)),
+        (url_for("operations.overview"), "Operation", ("operations", "alarms")),
         (url_for("downloads.index"), "Reports", ("downloads",)),
         (url_for("settings.show"), "Settings", ("settings",)),
     ]

@@ -55,7 +55,7 @@ def overview() -> ResponseReturnValue:
     """Show at a glance whether everything comes in, and how late."""
     with desk.installation().store.reading() as session:
         found = [_part(session, connection) for connection in desk.connections()]
-    return render_template("overview.html", parts_of=found, listings=_listings())
+    return render_template("overview.html", parts_of=found, listings=list_tabs())
 
 
 def _part(session: Session, connection: Connection) -> Part:
@@ -79,7 +79,8 @@ def _shares(found: Percentiles) -> list[tuple[str, int]]:
     return list(zip(_SHARES, seconds, strict=True))
 
 
-def _listings() -> list[Listing]:
+def list_tabs() -> list[Listing]:
+    """List the pages of operation that this reader may open."""
     mine = (each for each in LISTINGS.values() if each.place == OPERATION)
     return [each for each in mine if not each.for_admins or desk.reader().role.may(Role.ADMIN)]
 
@@ -103,7 +104,7 @@ def index(name: str) -> ResponseReturnValue:
         page=page,
         trouble=trouble,
         wanted=wanted,
-        listings=_listings(),
+        listings=list_tabs(),
         errands=errands,
         may_replay=errands is not None and name == "events" and wanted.state in _WORTH_A_REPLAY,
     )
@@ -136,7 +137,7 @@ def run(connection: str, number: int) -> ResponseReturnValue:
         changes=changes[:_MOST_CHANGES] if changes is not None else None,
         is_cut=changes is not None and len(changes) > _MOST_CHANGES,
         most=_MOST_CHANGES,
-        listings=_listings(),
+        listings=list_tabs(),
     )
 
 

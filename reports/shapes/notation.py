@@ -5,7 +5,7 @@ from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
 from consumer.facts.messages import word
-from consumer.facts.money import format_decimal
+from consumer.facts.money import format_decimal, group_digits
 
 _SYMBOLS = {"CLP": "$", "MXN": "$", "CLF": "UF ", "USD": "US$", "EUR": "€"}
 _MONTHS = ("ene", "feb", "mar", "abr", "may", "jun", "jul", "ago", "sep", "oct", "nov", "dic")
@@ -13,7 +13,7 @@ _MONTHS = ("ene", "feb", "mar", "abr", "may", "jun", "jul", "ago", "sep", "oct",
 
 def format_amount(amount: int, currency: str, language: str, *, symbol: bool = False) -> str:
     """Write `-$1.234` for Chile and `-$1,234.50` elsewhere; without the symbol only digits, for columns of figures."""
-    sign, digits = ("-" if amount < 0 else ""), _group(format_decimal(abs(amount), currency), language)
+    sign, digits = ("-" if amount < 0 else ""), group_digits(format_decimal(abs(amount), currency), language)
     if not symbol:
         return sign + digits
     return f"{sign}{_SYMBOLS.get(currency, f'{currency} ')}{digits}"
@@ -22,7 +22,7 @@ def format_amount(amount: int, currency: str, language: str, *, symbol: bool = F
 def format_figure(text: str, language: str) -> str:
     """Write decimal text as an amount of a list is stored, grouped for people."""
     sign = "-" if text.startswith("-") else ""
-    return sign + _group(text.removeprefix("-"), language)
+    return sign + group_digits(text.removeprefix("-"), language)
 
 
 def to_plain(text: str, language: str) -> str:
@@ -36,15 +36,7 @@ def to_plain(text: str, language: str) -> str:
 
 
 def format_count(count: int, language: str) -> str:
-    return _group(str(count), language)
-
-
-def _group(text: str, language: str) -> str:
-    whole, point, rest = text.partition(".")
-    grouped = f"{int(whole):,}"
-    if language == "es-CL":
-        return grouped.replace(",", ".") + ("," + rest if point else "")
-    return grouped + point + rest
+    return group_digits(str(count), language)
 
 
 def format_date(on: date, language: str) -> str:

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from prometheus_client import CollectorRegistry
 
 from consumer import disk
+from consumer.causes import Watch
 from consumer.commands.operating import database_commands, doctor_command
 from consumer.commands.refusals import to_refusal
 from consumer.disk import (
@@ -25,9 +26,10 @@ from consumer.disk import (
     is_whole_on,
     last_check,
 )
-from consumer.doctor import Alarms, withholds_nothing
+from consumer.doctor import withholds_nothing
 from consumer.facts.embedded import UnsafeJournalError
 from consumer.facts.installation import Installation
+from consumer.facts.schema import upgrade
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.work import Completion
@@ -89,7 +91,7 @@ def test_a_damaged_file_is_told_everywhere_until_it_is_whole(
         return metrics.get_sample_value("cuadre_database_damaged")
 
     assert metric() is None
-    alarms = Alarms(installation)
+    alarms = Watch(installation)
     file.close()
     damage_a_page(path)
     with structlog.testing.capture_logs() as lines:
@@ -109,8 +111,9 @@ def test_a_damaged_file_is_told_everywhere_until_it_is_whole(
     assert night.lines[0].startswith(f"{path} is damaged: ")
     assert night.lines[0].endswith(f": {ADVICE}")
     assert (shown.verdict, shown.advice) == (Verdict.FAILURE, ADVICE)
-    said = [(one["event"], one["check"]) for one in lines if one.get("check") == "disk"]
-    assert said == [("alarm", "disk"), ("alarm over", "disk")]
+    said = [(one["event"], one["cause"]) for one in lines if one.get("cause") == "disk"]
+    # The file that was put in its place knows of no alarm.
+    assert said == [("alarm", "disk")]
 
 
 def test_db_check_looks_at_the_whole_file(path: Path, migrated_sqlite: Path) -> None:
@@ -198,13 +201,14 @@ def test_the_log_says_once_that_the_sqlite_is_outdated(
     """A process that works says so when it starts, and not every minute."""
     monkeypatch.setattr("consumer.facts.embedded.VERSION", (3, 40, 1))
     installation = Installation(settings, Store(f"sqlite:///{tmp_path / 'old.db'}"))
-    alarms = Alarms(installation)
+    upgrade(installation.store)
+    alarms = Watch(installation)
     with structlog.testing.capture_logs() as lines:
         alarms.look()
         alarms.look()
     installation.store.close()
 
-    assert [line["found"][:13] for line in lines if line["check"] == "database"] == ["SQLite 3.40.1"]
+    assert [line["found"][:13] for line in lines if line["cause"] == "database"] == ["SQLite 3.40.1"]
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from werkzeug.serving import make_server
 import app
 from consumer.commands.working import start_worker
 from cuadre import cli
+from reports.alarms import find_signals
 from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
 from sandbox.state.events import TYPES
@@ -70,7 +71,7 @@ def _receiving(port: int) -> Iterator[None]:
     server = make_server("127.0.0.1", port, app.create_app(installation), threaded=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
-    worker = start_worker(installation)
+    worker = start_worker(installation, signals=find_signals)
     yield
     server.shutdown()
     server.server_close()

@@ -8,6 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from consumer.facts.installation import Installation
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.inbox.record import Arrival
 from consumer.inbox.watch import InboxGauges, look, silence
@@ -18,7 +19,9 @@ Make = Callable[..., dict[str, Any]]
 NOW = datetime(2026, 10, 5, 12, 5, tzinfo=UTC)
 
 
-def test_what_waits_and_what_is_set_aside_is_counted(store: Store, deliver: Deliver, make_event: Make) -> None:
+def test_what_waits_and_what_is_set_aside_is_counted(
+    store: Store, settings: Settings, deliver: Deliver, make_event: Make
+) -> None:
     """The lag is the age of the oldest event that is not applied; quarantine and conflicts are counted."""
     record(
         store,
@@ -28,43 +31,81 @@ def test_what_waits_and_what_is_set_aside_is_counted(store: Store, deliver: Deli
         deliver(make_event("evt_3")),
     )
 
+    mexico = settings.connection("main").model_copy(update={"name": "mexico"})
     with store.reading() as session:
-        inbox = look(session, "main", now=NOW)
-        other = look(session, "mexico", now=NOW)
+        inbox = look(session, settings.connection("main"), now=NOW)
+        other = look(session, mexico, now=NOW)
     assert (inbox.waiting, inbox.failed, inbox.quarantined, inbox.conflicts) == (2, 0, 1, 1)
     assert inbox.lag(NOW) == timedelta(minutes=5)
     assert (other.waiting, other.lag(NOW)) == (0, timedelta())
 
 
-@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
+def trade(deliver: Deliver, make_event: Make, *moments: datetime, source: str = "webhook") -> list[Arrival]:
+    return [
+        deliver(make_event(f"evt_{source}_{at.isoformat()}", created_at=at.isoformat()), source=source)
+        for at in moments
+    ]
+
+
+def each_week(*hours: float) -> list[datetime]:
+    """The moments so many hours from now in each of the last four weeks."""
+    return [NOW - timedelta(weeks=week) + timedelta(hours=hour) for week in range(1, 5) for hour in hours]
+
+
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
-    ("hours_ago", "source", "expected"),
+    ("last", "expected"),
     [
-        (0.5, "webhook", None),
-        (3.9, "webhook", None),
-        (4.1, "webhook", timedelta(hours=4.1)),
-        (4.1, "backfill", timedelta(hours=28)),
+        ((14, "webhook"), None),
+        ((59, "webhook"), None),
+        ((61, "webhook"), timedelta(minutes=61)),
+        ((61, "backfill"), timedelta(hours=5)),
     ],
 )
-def test_silence_is_measured_against_the_same_hour_of_past_weeks(
-    store: Store, deliver: Deliver, make_event: Make, hours_ago: float, source: str, expected: timedelta | None
+def test_silence_is_measured_against_this_hour_of_past_weeks(
+    store: Store, settings: Settings, deliver: Deliver, make_event: Make, last: tuple[int, str], expected: object
 ) -> None:
-    """Two quiet hours are usual here, so more than four are alarming; what backfill found is no sign of webhooks."""
-    last = [deliver(make_event("evt_last", created_at=(NOW - timedelta(hours=hours_ago)).isoformat()), source=source)]
-    usual = [NOW - timedelta(weeks=week, hours=2) for week in range(1, 5)] + [NOW - timedelta(hours=28)]
-    past = [deliver(make_event(f"evt_{place}", created_at=at.isoformat())) for place, at in enumerate(usual)]
-    record(store, *past, *last)
+    """Twenty quiet minutes are usual here, so more than an hour is not; what backfill found is no sign of webhooks."""
+    usual, (minutes, source) = each_week(*(place / 3 for place in range(-12, 13))), last
+    record(store, *trade(deliver, make_event, *usual, NOW - timedelta(hours=5)))
+    record(store, *trade(deliver, make_event, NOW - timedelta(minutes=minutes), source=source))
 
     with store.reading() as session:
-        assert silence(session, "main", now=NOW) == expected
+        assert silence(session, settings.connection("main"), now=NOW) == expected
 
 
-def test_without_a_history_no_silence_is_unusual(store: Store, deliver: Deliver, make_event: Make) -> None:
-    """In the first weeks nothing is usual yet, so nothing is said."""
-    record(store, deliver(make_event(created_at="2026-09-30T00:00:00Z")))
+def test_a_night_without_trade_is_usual(store: Store, settings: Settings, deliver: Deliver, make_event: Make) -> None:
+    """Where no week has trade at this hour, a long silence is as long as ever."""
+    record(store, *trade(deliver, make_event, *each_week(-10, 4), NOW - timedelta(hours=10)))
 
     with store.reading() as session:
-        assert silence(session, "main", now=NOW) is None
+        assert silence(session, settings.connection("main"), now=NOW) is None
+
+
+@pytest.mark.parametrize(("day", "expected"), [(5, timedelta(hours=42)), (12, None)])
+def test_a_holiday_is_compared_with_sundays(
+    store: Store, settings: Settings, deliver: Deliver, make_event: Make, day: int, expected: timedelta | None
+) -> None:
+    """A shop without trade on Sundays may be silent on Monday 12 October too, which is a holiday in Chile."""
+    noon = datetime(2026, 10, day, 15, tzinfo=UTC)
+    saturdays = [noon - timedelta(weeks=week, hours=42) for week in range(6)]
+    mondays = [noon - timedelta(weeks=week, minutes=10 * place) for week in range(1, 6) for place in range(-12, 13)]
+    record(store, *trade(deliver, make_event, *saturdays, *mondays))
+
+    with store.reading() as session:
+        assert silence(session, settings.connection("main"), now=noon) == expected
+
+
+@pytest.mark.parametrize("weeks", [0, 1, 3])
+def test_without_a_history_no_silence_is_unusual(
+    store: Store, settings: Settings, deliver: Deliver, make_event: Make, weeks: int
+) -> None:
+    """In the first four weeks nothing is usual yet, so nothing is said."""
+    moments = [NOW - timedelta(weeks=week, minutes=minute) for week in range(1, weeks + 1) for minute in range(-90, 90)]
+    record(store, *trade(deliver, make_event, *moments, NOW - timedelta(days=3)))
+
+    with store.reading() as session:
+        assert silence(session, settings.connection("main"), now=NOW) is None
 
 
 @pytest.fixture

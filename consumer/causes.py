@@ -1,0 +1,248 @@
+"""What raises alarms: each minute a worker looks at everything the doctor can judge without asking the provider."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from zoneinfo import ZoneInfo
+
+import sqlalchemy as sa
+import structlog
+from sqlmodel import Session
+
+from consumer import disk
+from consumer.alarms import outbox, states
+from consumer.alarms.outbound import NotSentError
+from consumer.alarms.pings import ALARMS, Pings
+from consumer.alarms.sending import send
+from consumer.alarms.states import Change, Kind
+from consumer.alarms.targets import read_targets
+from consumer.alarms.wording import content_of
+from consumer.capacity import check_space
+from consumer.disk import Check, Verdict
+from consumer.doctor import check_channels, check_inbox
+from consumer.facts.alarms import CAUSES, Severity, Signal, Signals, raises_none
+from consumer.facts.clock import format_instant, utc_now
+from consumer.facts.installation import Installation
+from consumer.facts.settings import Settings
+from consumer.facts.tables.alarms import Alarm
+from consumer.facts.tables.columns import core_of
+from consumer.facts.tables.jobs import Tick, TickState
+from consumer.facts.tables.sync import Window, WindowState
+from consumer.inbox.watch import endpoint_trouble
+from consumer.jobs.worker import keep_at
+from consumer.webhooks.blueprint import RefusalLog
+
+log = structlog.get_logger("cuadre.alarms")
+
+LOOK_SECONDS = 60.0
+# A restart of the database takes less.
+_AWAY = timedelta(minutes=2)
+# A night each day, and the time that one takes.
+_A_NIGHT = timedelta(hours=26)
+# Judged by more than their last tick.
+_WATCHED_APART = ("endpoint:", "nightly:")
+_WINDOW, _FEWEST_FORGED, _MOST_FORGED_PERCENT = timedelta(minutes=10), 5, 5
+_TICK, _GAP = core_of(Tick), core_of(Window)
+
+
+class Watch:
+    """One worker's look at everything; `signals` is what the rooms above raise."""
+
+    def __init__(
+        self, installation: Installation, *, signals: Signals = raises_none, now: Callable[[], datetime] = utc_now
+    ) -> None:
+        self._installation = installation
+        self._signals = signals
+        self._now = now
+        self._targets = read_targets(installation.settings)
+        self._away_since: datetime | None = None
+        self._sent_directly: set[tuple[str, str]] = set()
+
+    def look(self) -> None:
+        """Write what changed with the messages about it, in one transaction, then send what is due.
+
+        A database that takes no rows cannot keep a message: after two minutes each worker sends that one directly.
+        """
+        now, store = self._now(), self._installation.store
+        # A damaged file may answer no question any more.
+        local = list(_to_signals([*disk.check_disk(store), *check_space(self._installation)]))
+        try:
+            with store.reading() as session:
+                found = [*local, *_to_signals([disk.check_database(store)]), *self._find(session, now)]
+            with store.transaction() as session:
+                changes = states.update(
+                    session, found, now=now, is_quiet=is_quiet(self._installation.settings, now), looks_at=_any
+                )
+                self._put_in(session, changes, now)
+            outbox.deliver(self._installation, self._targets, now=now)
+        except sa.exc.SQLAlchemyError as error:
+            # A connection opened while the file was read-only stays so for ever.
+            store.close()
+            away = Signal("", "away", CAUSES["away"], found=type(error).__name__)
+            self._say_directly([away, *local], now)
+        else:
+            self._come_back()
+
+    def _find(self, session: Session, now: datetime) -> Iterator[Signal]:
+        yield from _to_signals(check_channels(session))
+        yield from _job_signals(session, now)
+        for connection in self._installation.settings.all_connections:
+            yield from _to_signals(check_inbox(session, connection, now=now))
+            yield from _endpoint_signals(session, connection.name)
+            yield from _gap_signals(session, connection.name, now)
+            yield from self._signals(session, connection, now)
+
+    def _put_in(self, session: Session, changes: list[Change], now: datetime) -> None:
+        if changes:
+            outbox.put_in(session, self._targets, content_of("alarm", changes), now=now)
+
+    def _say_directly(self, signals: Sequence[Signal], now: datetime) -> None:
+        if self._away_since is None:
+            self._away_since = now
+            for signal in signals:
+                log.warning("alarm", connection="", cause=signal.cause, found=signal.found)
+        if now - self._away_since < _AWAY:
+            return
+        for signal in signals:
+            alarm = Alarm(
+                connection="", cause=signal.cause, severity=signal.severity, since=self._away_since, seen_at=now,
+                count=1, amounts="{}", found=signal.found,
+            )  # fmt: skip
+            content = content_of("alarm", [Change(Kind.RAISED, alarm)])
+            for name, target in self._targets.items():
+                if (name, signal.cause) in self._sent_directly:
+                    continue
+                message_id = f"cuadre-{signal.cause}-{int(self._away_since.timestamp())}"
+                try:
+                    send(target, content, self._installation.settings, message_id=message_id, now=now)
+                except NotSentError as error:
+                    log.warning("alarm not sent", channel=name, why=str(error))
+                else:
+                    self._sent_directly.add((name, signal.cause))
+
+    def _come_back(self) -> None:
+        if self._away_since is not None:
+            log.info("alarm over", connection="", cause="away")
+            self._away_since, self._sent_directly = None, set()
+
+
+def _any(_kind: str) -> bool:
+    return True
+
+
+def is_quiet(settings: Settings, now: datetime) -> bool:
+    """Return True in the hours in which only high alarms are sent, local to the first connection."""
+    if settings.quiet_hours is None:
+        return False
+    begins, ends = settings.quiet_hours
+    local = now.astimezone(ZoneInfo(settings.connection("main").country.zone)).time()
+    return begins <= local < ends if begins <= ends else local >= begins or local < ends
+
+
+def _to_signals(checks: Iterable[Check]) -> Iterator[Signal]:
+    """Yield what is not well of checks that are causes of alarms."""
+    for check in checks:
+        cause = check.check.replace(" ", "_")
+        kind = cause.partition(":")[0]
+        if check.verdict is not Verdict.OK and kind in CAUSES:
+            severity = Severity.HIGH if check.verdict is Verdict.FAILURE else CAUSES[kind]
+            mark = f"{check.count:09}" if kind in {"quarantine", "conflicts"} else ""
+            yield Signal(check.connection, cause, severity, check.count, found=check.found, mark=mark)
+
+
+def _endpoint_signals(session: Session, name: str) -> Iterator[Signal]:
+    """Yield what the last hourly look at the provider found wrong: the clock, or the endpoint."""
+    trouble = endpoint_trouble(session, name)
+    if trouble is not None:
+        cause = "clock" if trouble.startswith(f"{name}: clock:") else "webhook_endpoint"
+        yield Signal(name, cause, CAUSES[cause], found=trouble)
+
+
+def _gap_signals(session: Session, name: str, now: datetime) -> Iterator[Signal]:
+    """Yield windows that failed, or that are open for longer than a night takes."""
+    is_stuck = sa.or_(_GAP.c.state == WindowState.FAILED, _GAP.c.opened_at < now - _A_NIGHT)
+    asked = sa.select(sa.func.count()).where(_GAP.c.connection == name, _GAP.c.state != WindowState.CLOSED, is_stuck)
+    count = session.connection().execute(asked).scalar_one()
+    if count:
+        yield Signal(name, "gaps", CAUSES["gaps"], count, found=f"{count} windows are not closed")
+
+
+def _job_signals(session: Session, now: datetime) -> Iterator[Signal]:
+    """Yield jobs whose last tick failed, was missed or died, and nights that are incomplete or missing."""
+    newest = sa.select(_TICK.c.job, sa.func.max(_TICK.c.planned_at).label("at")).group_by(_TICK.c.job).subquery()
+    joined = sa.and_(_TICK.c.job == newest.c.job, _TICK.c.planned_at == newest.c.at)
+    for row in session.connection().execute(sa.select(_TICK).join(newest, joined)):
+        is_dead = row.state == TickState.RUNNING and row.lease_until < now
+        has_failed = is_dead or row.state in {TickState.FAILED, TickState.MISSED}
+        name = row.job.partition(":")[2]
+        if row.job.startswith("nightly:") and " " not in row.job:
+            severity = Severity.HIGH if has_failed or now - row.planned_at > _A_NIGHT else Severity.MEDIUM
+            if severity is Severity.HIGH or row.state == TickState.INCOMPLETE:
+                found = f"the night of {format_instant(row.planned_at)}: {row.state}"
+                yield Signal(name, "night", severity, found=found)
+        elif has_failed and not row.job.startswith(_WATCHED_APART):
+            yield Signal(name, f"job:{row.job}", CAUSES["job"], found=f"{row.job}: {row.state}")
+
+
+class RefusalWatch:
+    """Raises an alarm where one in twenty webhooks of this process bears a signature that proves nothing."""
+
+    def __init__(
+        self, installation: Installation, refusals: RefusalLog, *, now: Callable[[], datetime] = utc_now
+    ) -> None:
+        self._installation = installation
+        self._refusals = refusals
+        self._now = now
+        self._channels = list(read_targets(installation.settings))
+        self._seen: deque[tuple[datetime, int, int]] = deque()
+
+    def look(self) -> None:
+        now = self._now()
+        self._seen.append((now, self._refusals.forged, self._refusals.judged))
+        while now - self._seen[0][0] > _WINDOW:
+            self._seen.popleft()
+        _, forged_before, judged_before = self._seen[0]
+        forged, judged = self._refusals.forged - forged_before, self._refusals.judged - judged_before
+        if forged < _FEWEST_FORGED or forged * 100 < judged * _MOST_FORGED_PERCENT:
+            return
+        signal = Signal("", "signatures", CAUSES["signatures"], forged, found=f"{forged} of {judged} in ten minutes")
+        quiet = is_quiet(self._installation.settings, now)
+        with self._installation.store.transaction() as session:
+            changes = states.update(session, [signal], now=now, is_quiet=quiet, looks_at=lambda _kind: False)
+            if changes:
+                outbox.put_in(session, self._channels, content_of("alarm", changes), now=now)
+
+
+def start_alarms(
+    installation: Installation, *, until: threading.Event, signals: Signals = raises_none
+) -> threading.Thread:
+    """Look every minute from a background thread of a worker; of several workers each change is sent by one."""
+    watch, pings = Watch(installation, signals=signals), Pings(installation.settings.ping_urls)
+
+    def look() -> float:
+        watch.look()
+        now = utc_now()
+        pings.ended(ALARMS, now, TickState.COMPLETE)
+        return LOOK_SECONDS
+
+    return _start(look, until=until, name="alarms")
+
+
+def start_refusal_watch(installation: Installation, refusals: RefusalLog, *, until: threading.Event) -> None:
+    """Look every minute, from a background thread of a receiver, at what it refused."""
+    watch = RefusalWatch(installation, refusals)
+
+    def look() -> float:
+        watch.look()
+        return LOOK_SECONDS
+
+    _start(look, until=until, name="refusals")
+
+
+def _start(look: Callable[[], float], *, until: threading.Event, name: str) -> threading.Thread:
+    work = partial(keep_at, look, until=until, pause=LOOK_SECONDS)
+    thread = threading.Thread(target=work, name=name, daemon=True)
+    thread.start()
+    return thread

@@ -1,0 +1,89 @@
+"""What this room raises alarms for: grave exceptions that runs keep open, and logins past the identity provider."""
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+import sqlalchemy as sa
+from sqlmodel import Session, col
+
+from consumer.facts.alarms import CAUSES, Severity, Signal
+from consumer.facts.clock import format_instant, local_date, utc_now
+from consumer.facts.installation import Connection, Installation
+from consumer.facts.messages import Message, Value
+from reconcile.kept.records import read_summary
+from reconcile.tables import ExceptionRow, Run
+from reports.frames import latest_runs
+from reports.standing import totals_by_code
+from reports.tables import AuditEntry
+
+# A login with a password where people log in by the company's own identity provider.
+BREAK_GLASS = "break-glass login"
+_SHOWN_FOR = timedelta(days=1)
+
+
+def find_signals(session: Session, connection: Connection, now: datetime) -> Iterator[Signal]:
+    """Yield a signal for each code of high exceptions that are open, each subject counted once."""
+    open_now = (
+        col(ExceptionRow.connection) == connection.name,
+        col(ExceptionRow.severity) == Severity.HIGH,
+        col(ExceptionRow.resolved_on).is_(None),
+    )
+    newest = _newest_by_code(session, open_now)
+    found: dict[str, Signal] = {}
+    for total in totals_by_code(session, ExceptionRow, open_now, sa.null()):
+        before = found.get(total.code)
+        amounts = {**(before.amounts if before else {}), total.currency: total.at_risk}
+        count = total.count + (before.count if before else 0)
+        found[total.code] = Signal(
+            connection.name, f"exception:{total.code}", Severity.HIGH, count, {k: v for k, v in amounts.items() if v},
+            found=f"{count} open", mark=newest[total.code],
+        )  # fmt: skip
+    yield from found.values()
+    if connection.name == "main":
+        yield from _find_break_glass(session, now)
+
+
+def _newest_by_code(session: Session, conditions: Sequence[sa.ColumnElement[bool]]) -> dict[str, str]:
+    """Return for each code what grows when an exception opens, or opens again."""
+    first = sa.and_(col(Run.connection) == col(ExceptionRow.connection), col(Run.id) == col(ExceptionRow.run_first))
+    asked = (
+        sa.select(col(ExceptionRow.code), sa.func.max(col(ExceptionRow.opened_on)), sa.func.max(col(Run.number)))
+        .outerjoin(Run, first)
+        .where(*conditions)
+        .group_by(col(ExceptionRow.code))
+    )
+    return {code: f"{opened_on} {number or 0:09}" for code, opened_on, number in session.execute(asked)}
+
+
+def _find_break_glass(session: Session, now: datetime) -> Iterator[Signal]:
+    entry = (col(AuditEntry.action) == BREAK_GLASS, col(AuditEntry.at) > now - _SHOWN_FOR)
+    asked = sa.select(sa.func.count(), sa.func.max(col(AuditEntry.at))).where(*entry)
+    count, newest = session.execute(asked).one()
+    if count:
+        mark = format_instant(newest)
+        yield Signal("", "break_glass", CAUSES["break_glass"], count, found=f"{count} in a day", mark=mark)
+
+
+def find_headline(installation: Installation) -> list[str]:
+    """Return the lines of the morning, one for each connection: how the newest run ended and what is at risk."""
+    now = utc_now()
+    with installation.store.reading() as session:
+        return [_headline(session, connection, now).to_text() for connection in installation.settings.all_connections]
+
+
+def _headline(session: Session, connection: Connection, now: datetime) -> Message:
+    runs = latest_runs(session, [connection.name], today=local_date(now, connection.country.zone))
+    if not runs:
+        return Message("alarm.headline_without_run", {"connection": connection.name})
+    summary = read_summary(runs[0])
+    values: dict[str, Value] = {
+        "connection": connection.name,
+        "day": runs[0].as_of.isoformat(),
+        "closed": summary["payouts_closed"],
+        "payouts": summary["payouts"],
+        "exceptions": sum(summary["exceptions"].values()),
+        "high": summary.get("severities", {}).get(Severity.HIGH, 0),
+        "at_risk": json.dumps({name: one["amount"] for name, one in summary.get("value_at_risk", {}).items()}),
+    }
+    return Message("alarm.headline" if runs[0].complete else "alarm.headline_incomplete", values)

@@ -42,6 +42,9 @@ class Limit:
 _PAIR = Limit(free=5, longest=timedelta(minutes=15))
 _NETWORK = Limit(free=30, longest=timedelta(minutes=15))
 _ACCOUNT = Limit(free=20, longest=timedelta(seconds=30))
+# Who guesses at codes knows the password already, and six digits are soon guessed.
+_CODES = Limit(free=10, longest=timedelta(minutes=15))
+_OF_CODES = "+codes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +55,18 @@ class Origin:
     network: str
 
     def limits(self) -> Iterator[tuple[str, str, Limit]]:
-        yield self.account, "", _ACCOUNT
+        yield self.account, "", _limit_of(self.account)
         if self.network:
             yield "", self.network, _NETWORK
             yield self.account, self.network, _PAIR
 
 
-def origin_of(email: str, address: str) -> Origin:
-    return Origin(account_of(email), network_of(address))
+def _limit_of(account: str) -> Limit:
+    return _CODES if account.endswith(_OF_CODES) else _ACCOUNT
+
+
+def origin_of(email: str, address: str, *, for_codes: bool = False) -> Origin:
+    return Origin(account_of(email) + (_OF_CODES if for_codes else ""), network_of(address))
 
 
 def account_of(email: str) -> str:
@@ -91,25 +98,32 @@ def count_attempt(session: Session, origin: Origin, *, now: datetime) -> None:
         session.execute(one_more.values(failures=LoginFailure.failures + 1, last_at=now))
 
 
+def take_back(session: Session, origin: Origin) -> None:
+    """Take back one attempt, whose password was right; what failed before stays counted."""
+    for account, network, _ in origin.limits():
+        is_this = (col(LoginFailure.account) == account, col(LoginFailure.network) == network)
+        session.execute(sa.update(LoginFailure).where(*is_this).values(failures=LoginFailure.failures - 1))
+
+
 def forgive(session: Session, origin: Origin) -> None:
-    """Take back the attempt that succeeded, and what was counted against its account."""
-    unlock(session, origin.account)
-    of_network = (col(LoginFailure.account) == "", col(LoginFailure.network) == origin.network)
-    session.execute(sa.update(LoginFailure).where(*of_network).values(failures=LoginFailure.failures - 1))
+    """Take back the attempt that completed a login, and what was counted against its account."""
+    take_back(session, origin)
+    unlock(session, origin.account.removesuffix(_OF_CODES))
 
 
 def unlock(session: Session, account: str) -> None:
     """Forget what was counted against an account, from everywhere."""
-    session.execute(sa.delete(LoginFailure).where(col(LoginFailure.account) == account))
+    session.execute(sa.delete(LoginFailure).where(col(LoginFailure.account).in_([account, account + _OF_CODES])))
 
 
 def waits_of_accounts(session: Session, *, now: datetime) -> dict[str, datetime]:
     """Return until when an account has to wait, from some networks or from all."""
     found: dict[str, datetime] = {}
     for row in session.scalars(sa.select(LoginFailure).where(col(LoginFailure.account) != "")):
-        end = row.last_at + (_PAIR if row.network else _ACCOUNT).wait_after(row.failures)
+        end = row.last_at + (_PAIR if row.network else _limit_of(row.account)).wait_after(row.failures)
+        account = row.account.removesuffix(_OF_CODES)
         if end > now:
-            found[row.account] = max(end, found.get(row.account, end))
+            found[account] = max(end, found.get(account, end))
     return found
 
 

@@ -6,10 +6,13 @@ from datetime import date
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
+from consumer.facts.clock import utc_now
 from consumer.facts.columns import to_columns
 from consumer.facts.messages import RefusalError
 from reports import bookkeeping, operations
+from reports.keys import state_of_token
 from reports.listing import ELSEWHERE, Listing, Statement, Wanted, count, read, search
+from reports.people import state_of_user
 from reports.shapes.build import Report, to_table
 from reports.shapes.definitions import Definition
 from reports.shapes.spans import WHOLE, Row
@@ -39,7 +42,7 @@ def _people(wanted: Wanted) -> Statement:
 
 
 def _show_person(user: User) -> Row:
-    return {"state": "active" if user.disabled_at is None else "disabled"}
+    return {"state": state_of_user(user)}
 
 
 def _tokens(wanted: Wanted) -> Statement:
@@ -47,7 +50,7 @@ def _tokens(wanted: Wanted) -> Statement:
 
 
 def _show_token(token: Token) -> Row:
-    return {"state": "active" if token.revoked_at is None else "revoked"}
+    return {"state": state_of_token(token, now=utc_now())}
 
 
 def _files(wanted: Wanted) -> Statement:
@@ -70,7 +73,7 @@ _OWN = (
     ),
     Listing(
         "tokens",
-        to_columns("name role scopes state created_at last_used_at revoked_at"),
+        to_columns("name role scopes state created_at last_used_at revoked_at expires_at"),
         _tokens,
         _show_token,
         for_admins=True,

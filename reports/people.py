@@ -13,9 +13,9 @@ from sqlmodel import Session, col
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.messages import RefusalError
-from consumer.facts.store import Store
-from reports import attempts
-from reports.tables import AuditEntry, User
+from consumer.facts.store import Store, Turn, take_turn
+from reports import attempts, second_factor, sessions
+from reports.tables import AuditEntry, Invitation, User
 
 SHORTEST_PASSWORD = 12
 
@@ -72,9 +72,12 @@ def to_email(text: str) -> str:
 
 def to_user(email: str, password: str, role: Role, *, now: datetime) -> User:
     """Hash the password outside any transaction: it takes too long to hold the one write lock of SQLite."""
-    email = to_email(email)
+    return User(email=to_email(email), password_hash=hash_password(password), role=role, created_at=now)
+
+
+def hash_password(password: str) -> str:
     check_password(password)
-    return User(email=email, password_hash=_hasher.hash(password), role=role, created_at=now)
+    return _hasher.hash(password)
 
 
 def add_user(session: Session, user: User) -> User:
@@ -101,18 +104,81 @@ def find_user(session: Session, email: str) -> User | None:
     return session.scalar(sa.select(User).where(col(User.email) == email))
 
 
-def _require_user(session: Session, email: str) -> User:
+def require_user(session: Session, email: str) -> User:
     user = find_user(session, to_email(email))
     if user is None:
         raise PeopleError("people.unknown_user", email=email)
     return user
 
 
-def disable_user(session: Session, email: str, *, now: datetime) -> None:
-    """Shut a person out, also where they are logged in: a session asks for its person every time."""
-    user = _require_user(session, email)
+def state_of_user(user: User) -> str:
+    if user.disabled_at is not None:
+        return "disabled"
+    return "active" if user.password_hash else "invited"
+
+
+def invite_user(session: Session, email: str, role: Role, *, now: datetime) -> User:
+    """Add a person without a password, whom nothing but a link lets in."""
+    user = add_user(session, User(email=to_email(email), password_hash="", role=role, created_at=now))
+    session.flush()
+    return user
+
+
+def set_password(session: Session, user: User, password_hash: str, *, now: datetime) -> None:
+    """Give a person another password: what was opened with the old one ends, and waiting does too."""
+    user.password_hash = password_hash
+    session.add(user)
+    drop_links(session, user)
+    _shut_out(session, user, now=now)
+    attempts.unlock(session, attempts.account_of(user.email))
+
+
+def drop_links(session: Session, user: User) -> None:
+    session.execute(sa.delete(Invitation).where(col(Invitation.person_id) == user.id))
+
+
+def _shut_out(session: Session, user: User, *, now: datetime) -> None:
+    sessions.end_sessions(session, user, now=now)
+    attempts.forget_devices(session, id_of(user))
+
+
+def disable_user(session: Session, user: User, *, now: datetime) -> None:
+    """Shut a person out, also where they are logged in and by links they have."""
+    _check_admin_left(session, user)
     user.disabled_at = user.disabled_at or now
     session.add(user)
+    drop_links(session, user)
+    _shut_out(session, user, now=now)
+
+
+def enable_user(session: Session, user: User) -> None:
+    user.disabled_at = None
+    session.add(user)
+
+
+def change_role(session: Session, user: User, role: Role, *, now: datetime) -> None:
+    """Give a person another role; a lower one ends their sessions."""
+    if role.may(Role(user.role)):
+        user.role = role
+    else:
+        _check_admin_left(session, user)
+        user.role = role
+        sessions.end_sessions(session, user, now=now)
+    session.add(user)
+
+
+def _check_admin_left(session: Session, user: User) -> None:
+    """Refuse to take away the last admin who can log in."""
+    take_turn(session, Turn.PEOPLE)
+    is_admin = (col(User.role) == Role.ADMIN, col(User.disabled_at).is_(None), col(User.id) != user.id)
+    if user.role == Role.ADMIN and session.scalar(sa.select(col(User.id)).where(*is_admin).limit(1)) is None:
+        raise PeopleError("people.last_admin", email=user.email)
+
+
+def reset_second_factor(session: Session, user: User, *, now: datetime) -> None:
+    """Let a person whose device is lost log in with the password alone."""
+    second_factor.turn_off(session, id_of(user))
+    _shut_out(session, user, now=now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,39 +189,71 @@ class Visitor:
     device: str = ""
 
 
-def login(store: Store, email: str, password: str, *, now: datetime, visitor: Visitor = Visitor()) -> User:
+def login(
+    store: Store, email: str, password: str, *, now: datetime, visitor: Visitor = Visitor(), purpose: str = "login"
+) -> User:
     """Return the person whose password is right. Raise SlowedError where it must wait, else LoginRefusedError.
 
     1. A known device is never made to wait. Others wait as their account, their network and both demand.
     2. An attempt is counted before its password is hashed, and taken back if it is right.
     3. An unknown name takes the same steps in the same time.
+
+    With a second factor `finish_login` must follow, and earlier failures stay counted until then.
     """
     email = email.strip().lower()
     origin = attempts.origin_of(email, visitor.address)
     with store.transaction() as session:
         user = find_user(session, email)
-        is_known = attempts.is_known(session, visitor.device, _NO_PERSON if user is None else _id_of(user), now=now)
-        until = None if is_known else attempts.wait_until(session, origin, now=now)
-        if until is not None:
-            raise SlowedError(until)
-        if not is_known:
-            attempts.count_attempt(session, origin, now=now)
+        is_known = _begin(session, origin, user, visitor, now=now)
     # Hashing takes a tenth of a second, too long to hold the one write lock of SQLite.
-    is_right = _is_right(user.password_hash if user else _OF_UNKNOWN, password)
-    may_enter = user is not None and user.disabled_at is None and is_right
+    is_right = _is_right((user.password_hash if user else "") or _OF_UNKNOWN, password)
+    may_enter = user is not None and user.password_hash != "" and user.disabled_at is None and is_right
     with store.transaction() as session:
+        is_half = may_enter and user is not None and second_factor.is_on(session, id_of(user))
         if may_enter and not is_known:
-            attempts.forgive(session, origin)
+            (attempts.take_back if is_half else attempts.forgive)(session, origin)
         elif is_known and user is not None and not is_right:
-            attempts.count_wrong(session, visitor.device, _id_of(user))
-        action = "login" if may_enter else "login refused"
-        note_in(session, user.email if user else "unknown", action, "login", now=now, address=visitor.address)
+            attempts.count_wrong(session, visitor.device, id_of(user))
+        if not may_enter:
+            who = user.email if user else "unknown"
+            action = "login refused" if purpose == "login" else "password refused"
+            note_in(session, who, action, "login", now=now, address=visitor.address)
+        elif user is not None and purpose == "login" and not is_half:
+            note_in(session, user.email, "login", "login", now=now, address=visitor.address)
     if user is None or not may_enter:
         raise LoginRefusedError
     return user
 
 
-def _id_of(user: User) -> int:
+def _begin(session: Session, origin: attempts.Origin, user: User | None, visitor: Visitor, *, now: datetime) -> bool:
+    """Count an attempt and return whether it comes from a known device, which neither waits nor counts."""
+    if attempts.is_known(session, visitor.device, _NO_PERSON if user is None else id_of(user), now=now):
+        return True
+    until = attempts.wait_until(session, origin, now=now)
+    if until is not None:
+        raise SlowedError(until)
+    attempts.count_attempt(session, origin, now=now)
+    return False
+
+
+def finish_login(installation: Installation, user: User, code: str, *, now: datetime, visitor: Visitor) -> None:
+    """Take the code of a person whose password was right; codes are slowed down as passwords are, and longer."""
+    origin = attempts.origin_of(user.email, visitor.address, for_codes=True)
+    with installation.store.transaction() as session:
+        is_known = _begin(session, origin, user, visitor, now=now)
+    with installation.store.transaction() as session:
+        is_right = second_factor.accept(session, installation.settings, id_of(user), code, now=now)
+        if is_right and not is_known:
+            attempts.forgive(session, origin)
+        elif is_known and not is_right:
+            attempts.count_wrong(session, visitor.device, id_of(user))
+        action = "login" if is_right else "code refused"
+        note_in(session, user.email, action, "login", now=now, address=visitor.address)
+    if not is_right:
+        raise LoginRefusedError
+
+
+def id_of(user: User) -> int:
     assert user.id is not None
     return user.id
 
@@ -167,11 +265,9 @@ def _is_right(password_hash: str, password: str) -> bool:
         return False
 
 
-def unlock_user(session: Session, email: str) -> User:
+def unlock_user(session: Session, user: User) -> None:
     """Let a person try again at once, from everywhere."""
-    user = _require_user(session, email)
     attempts.unlock(session, attempts.account_of(user.email))
-    return user
 
 
 def note(store: Store, who: str, action: str, subject: str, *, now: datetime, address: str = "") -> None:

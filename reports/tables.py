@@ -2,7 +2,7 @@
 
 from datetime import date, datetime
 
-from sqlalchemy import Index
+from sqlalchemy import BigInteger, Index, LargeBinary
 from sqlmodel import Field, SQLModel
 
 from consumer.facts.tables.columns import moment
@@ -30,14 +30,16 @@ class LoginSession(SQLModel, table=True):
     opened_at: datetime = moment(optional=False)
     expires_at: datetime = moment(optional=False)
     ended_at: datetime | None = moment()
+    address: str = Field(default="", sa_column_kwargs={"server_default": ""})
 
 
 class Invitation(SQLModel, table=True):
-    """A link that makes the first admin, once; only its digest is kept."""
+    """A link that lets one person choose a password, once, or makes the first admin; only its digest is kept."""
 
     __tablename__ = "invitation"
 
     sha256: str = Field(primary_key=True)
+    person_id: int | None = None
     made_at: datetime = moment(optional=False)
     expires_at: datetime = moment(optional=False)
     used_at: datetime | None = moment()
@@ -65,6 +67,27 @@ class KnownDevice(SQLModel, table=True):
     seen_at: datetime = moment(optional=False)
 
 
+class SecondFactor(SQLModel, table=True):
+    """The secret that a person shares with a device, encrypted; `last_step` is that of the last code accepted."""
+
+    __tablename__ = "second_factor"
+
+    person_id: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    encrypted: bytes = Field(sa_type=LargeBinary)
+    begun_at: datetime = moment(optional=False)
+    confirmed_at: datetime | None = moment()
+    last_step: int = Field(default=0, sa_type=BigInteger)
+
+
+class RecoveryCode(SQLModel, table=True):
+    """A code accepted once in place of the device's; only its digest is kept, and using it deletes the row."""
+
+    __tablename__ = "recovery_code"
+
+    sha256: str = Field(primary_key=True)
+    person_id: int = Field(index=True)
+
+
 class Token(SQLModel, table=True):
     """A machine's key; only its digest is kept, and `scopes` names what it opens."""
 
@@ -76,6 +99,7 @@ class Token(SQLModel, table=True):
     role: str
     scopes: str = Field(default="reports api metrics", sa_column_kwargs={"server_default": "reports api metrics"})
     created_at: datetime = moment(optional=False)
+    expires_at: datetime | None = moment()
     revoked_at: datetime | None = moment()
     last_used_at: datetime | None = moment()
 

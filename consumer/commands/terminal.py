@@ -49,13 +49,6 @@ class CommandError(click.ClickException):
         return EXIT_STATUSES[self.completion]
 
 
-def login_name() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        raise CommandError("this machine does not say who you are: give --author", Completion.MISUSED) from None
-
-
 def leave(completion: Completion) -> NoReturn:
     sys.exit(EXIT_STATUSES[completion])
 
@@ -63,6 +56,13 @@ def leave(completion: Completion) -> NoReturn:
 def say(message: str) -> None:
     """Tell a person something that is not a result: on standard error."""
     click.echo(message, err=True)
+
+
+def login_name() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        raise CommandError("this machine does not say who you are: give --author", Completion.MISUSED) from None
 
 
 def format_count(count: int, thing: str) -> str:

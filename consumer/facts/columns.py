@@ -68,9 +68,9 @@ _NAMES = {
         since until
     """,
     Kind.INSTANT: """
-        at calendar_ts closed_at created_at created_at_utc disabled_at finished_at found_at from imported_at
-        last_used_at made_at occurred_at_utc planned_at received_at reopened_at returned_at revoked_at seen_at
-        started_at succeeded_at_utc to window_end window_start
+        at calendar_ts closed_at created_at created_at_utc decided_at disabled_at expires_at finished_at found_at from
+        imported_at last_used_at made_at occurred_at_utc planned_at received_at reopened_at returned_at revoked_at
+        seen_at started_at succeeded_at_utc to window_end window_start
     """,
     Kind.DECIMAL: "fee_rate_pct",
 }

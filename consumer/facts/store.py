@@ -155,6 +155,7 @@ class Turn(IntEnum):
     FILES = 717_066
     JOURNAL = 717_067
     ALARMS = 717_068
+    PEOPLE = 717_071
 
 
 def take_turn(session: Session, turn: Turn) -> None:

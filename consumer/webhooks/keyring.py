@@ -1,6 +1,5 @@
 """The webhook secrets of each connection: those of the settings, and those rotation keeps encrypted in the database."""
 
-import base64
 import hashlib
 import hmac
 import logging
@@ -17,6 +16,7 @@ from cryptography.fernet import Fernet, InvalidToken
 from sqlalchemy.engine import Connection as DatabaseConnection
 from sqlmodel import Session, select
 
+from consumer.facts import encryption
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection, Settings
 from consumer.facts.store import put
@@ -64,8 +64,7 @@ class Use:
 
 def cipher(settings: Settings) -> Fernet:
     """Encryption under a key derived from the installation's secret key, for this purpose alone."""
-    key = hashlib.sha256(b"cuadre webhook secrets\0" + settings.secret_key.get_secret_value().encode()).digest()
-    return Fernet(base64.urlsafe_b64encode(key))
+    return encryption.cipher(settings, "webhook secrets")
 
 
 def configured_secrets(settings: Settings, connection: Connection) -> tuple[WebhookSecret, ...]:

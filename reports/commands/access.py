@@ -1,109 +1,22 @@
-"""The commands that say who may log in or download: people and the tokens of programs."""
+"""`cuadre tokens`: the keys of programs; and the first login."""
 
-import sys
-from datetime import datetime
-from pathlib import Path
+from datetime import date
 
 import click
 import sqlalchemy as sa
 from sqlmodel import col
 
-from consumer.commands.terminal import CommandError, json_option, limit_option, print_rows, say
-from consumer.facts.clock import utc_now
+from consumer.commands.terminal import Moment, json_option, limit_option, print_rows, say
+from consumer.facts.clock import to_utc, utc_now
 from consumer.facts.installation import Installation, OpenInstallation
-from reports import attempts
-from reports.keys import Scope, create_token, invite, revoke_token
-from reports.people import PeopleError, Role, add_user, disable_user, new_password, to_user, unlock_user
-from reports.shapes.spans import Row
-from reports.tables import User
+from reports.commands.people import changing
+from reports.keys import Scope, create_token, make_first_link, revoke_token, state_of_token
+from reports.people import Role
+from reports.tables import Token
 
 _ROLES = click.Choice([role.value for role in Role])
 _SCOPES = click.Choice([scope.value for scope in Scope])
-
-
-@click.group()
-def users() -> None:
-    """People who may log in."""
-
-
-@users.command("add")
-@click.argument("email")
-@click.option("--role", type=_ROLES, default=Role.VIEWER.value, show_default=True)
-@click.option("--password-file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.pass_obj
-def users_add(open_installation: OpenInstallation, *, email: str, role: str, password_file: Path | None) -> None:
-    """Add a person; the password comes from a file or a prompt, or is made up and printed once."""
-    password, is_made_up = _password(password_file)
-    try:
-        user = to_user(email, password, Role(role), now=utc_now())
-        with open_installation().store.transaction() as session:
-            add_user(session, user)
-    except PeopleError as error:
-        raise CommandError(str(error)) from None
-    say(f"{user.email} may log in as {role}")
-    if is_made_up:
-        say("the password, made up and not shown again; keep it or hand it over safely:")
-        click.echo(password)
-
-
-def _password(file: Path | None) -> tuple[str, bool]:
-    if file is not None:
-        return file.read_text(encoding="utf-8").strip("\r\n"), False
-    if sys.stdin.isatty():
-        prompt = "Password (empty: one is made up)"
-        given: str = click.prompt(prompt, hide_input=True, default="", show_default=False, err=True)
-        if given:
-            return given, False
-    return new_password(), True
-
-
-@users.command("list")
-@json_option
-@limit_option
-@click.pass_obj
-def users_list(open_installation: OpenInstallation, *, as_json: bool, limit: int | None) -> None:
-    """List people, newest first."""
-    with open_installation().store.reading() as session:
-        newest = sa.select(User).order_by(col(User.created_at).desc(), col(User.id).desc()).limit(limit)
-        waits = attempts.waits_of_accounts(session, now=utc_now())
-        rows = [_user_row(user, waits.get(attempts.account_of(user.email))) for user in session.scalars(newest)]
-    print_rows(rows, ("email", "role", "created_at", "disabled_at", "locked_until"), as_json=as_json)
-
-
-def _user_row(user: User, waits_until: datetime | None) -> Row:
-    return {
-        "email": user.email,
-        "role": str(user.role),
-        "created_at": user.created_at,
-        "disabled_at": user.disabled_at,
-        "locked_until": waits_until,
-    }
-
-
-@users.command("disable")
-@click.argument("email")
-@click.pass_obj
-def users_disable(open_installation: OpenInstallation, *, email: str) -> None:
-    """Shut a person out, at once and also where they are logged in."""
-    try:
-        with open_installation().store.transaction() as session:
-            disable_user(session, email, now=utc_now())
-    except PeopleError as error:
-        raise CommandError(str(error)) from None
-    say(f"{email} can no longer log in")
-
-
-@users.command("unlock")
-@click.argument("email")
-@click.pass_obj
-def users_unlock(open_installation: OpenInstallation, *, email: str) -> None:
-    """Let a person whose logins are slowed down try again at once."""
-    try:
-        with open_installation().store.transaction() as session:
-            user = unlock_user(session, email)
-    except PeopleError as error:
-        raise CommandError(str(error)) from None
-    say(f"{user.email} may try again at once")
+_KEYS = ("name", "role", "scopes", "state", "created_at", "expires_at", "last_used_at", "revoked_at")
 
 
 @click.group()
@@ -115,17 +28,35 @@ def tokens() -> None:
 @click.argument("name")
 @click.option("--role", type=_ROLES, default=Role.VIEWER.value, show_default=True)
 @click.option("--scope", "scopes", multiple=True, type=_SCOPES, help="What it opens; repeat (default all).")
+@click.option("--expires", type=Moment(), help="When it ends, such as 2027-06-30 (default never).")
 @click.pass_obj
-def tokens_create(open_installation: OpenInstallation, *, name: str, role: str, scopes: tuple[str, ...]) -> None:
+def tokens_create(
+    open_installation: OpenInstallation, *, name: str, role: str, scopes: tuple[str, ...], expires: date | None
+) -> None:
     """Make a token and print it; it cannot be shown again."""
-    wanted = tuple(map(Scope, scopes)) or tuple(Scope)
-    try:
-        with open_installation().store.transaction() as session:
-            token = create_token(session, name, Role(role), now=utc_now(), scopes=wanted)
-    except PeopleError as error:
-        raise CommandError(str(error)) from None
+    wanted, installation = tuple(map(Scope, scopes)) or tuple(Scope), open_installation()
+    zone = installation.settings.all_connections[0].country.zone
+    with changing(installation, "token", name) as session:
+        token = create_token(session, name, Role(role), now=utc_now(), scopes=wanted, expires_at=to_utc(expires, zone))
     say("keep this token now: it is not shown again")
     click.echo(token)
+
+
+@tokens.command("list")
+@json_option
+@limit_option
+@click.pass_obj
+def tokens_list(open_installation: OpenInstallation, *, as_json: bool, limit: int | None) -> None:
+    """List the tokens, newest first, with when each was last used and ends."""
+    with open_installation().store.reading() as session:
+        newest = sa.select(Token).order_by(col(Token.created_at).desc(), col(Token.id).desc()).limit(limit)
+        tokens = session.scalars(newest).all()
+    own = [name for name in _KEYS if name != "state"]
+    rows = [
+        {name: getattr(token, name) for name in own} | {"state": state_of_token(token, now=utc_now())}
+        for token in tokens
+    ]
+    print_rows(rows, _KEYS, as_json=as_json)
 
 
 @tokens.command("revoke")
@@ -133,17 +64,14 @@ def tokens_create(open_installation: OpenInstallation, *, name: str, role: str, 
 @click.pass_obj
 def tokens_revoke(open_installation: OpenInstallation, *, name: str) -> None:
     """End a token at once."""
-    try:
-        with open_installation().store.transaction() as session:
-            revoke_token(session, name, now=utc_now())
-    except PeopleError as error:
-        raise CommandError(str(error)) from None
+    with changing(open_installation(), "revoke token", name) as session:
+        revoke_token(session, name, now=utc_now())
     say(f"token {name} no longer works")
 
 
 def greet(installation: Installation, address: str) -> None:
     """Print how the first person logs in, unless there is a login already."""
-    key = invite(installation.store, now=utc_now())
+    key = make_first_link(installation.store, now=utc_now())
     if key is not None:
         link = f"{installation.settings.public_url or address}/welcome/{key}"
         say(f"no login exists yet; this link makes the first admin, once, within 24 hours: {link}")

@@ -21,6 +21,7 @@ from consumer.facts.work import Errands
 from reconcile.kept.chunks import DamagedRowsError
 from reports.keys import Scope
 from reports.pages import (
+    account,
     alarms,
     api,
     books,
@@ -34,6 +35,7 @@ from reports.pages import (
     operations,
     packs,
     payouts,
+    people,
     settings,
     today,
     views,
@@ -77,7 +79,8 @@ def pages() -> list[Blueprint]:
         books.blueprint,
         packs.blueprint,
         decisions.documents,
-        settings.people,
+        account.blueprint,
+        people.blueprint,
         settings.blueprint,
         api.blueprint,
         deliveries.blueprint,

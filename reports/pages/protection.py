@@ -10,14 +10,16 @@ from flask_wtf import CSRFProtect
 
 from consumer.facts.addresses import Network, is_secure
 from consumer.facts.store import Store
-from reports.keys import SESSION_LASTS, Scope, find_token, user_of_session
+from reports.keys import Scope, find_token
 from reports.pages import desk
 from reports.pages.desk import BadQueryError, Person
 from reports.people import Role
+from reports.sessions import SESSION_LASTS, user_of_session
 
-OPEN = frozenset(
-    {"login.form", "login.enter", "login.speak", "login.welcome", "login.accept", "static", "pages.static"}
-)
+OPEN = frozenset({
+    "login.form", "login.enter", "login.ask_code", "login.give_code", "login.speak", "login.welcome", "login.accept",
+    "static", "pages.static",
+})  # fmt: skip
 # What a machine's token may open, by blueprint, and the scope it needs there.
 _FOR_MACHINES = {"downloads": Scope.REPORTS, "lists": Scope.REPORTS, "api": Scope.API, "deliveries": Scope.BOOKS}
 _SECURITY_POLICY = (

@@ -1,27 +1,19 @@
-"""The settings in force, with every secret left out, and who may look: people and tokens, for admins."""
+"""The settings in force, with every secret left out."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import time
 from decimal import Decimal
 
-import sqlalchemy as sa
-from flask import Blueprint, redirect, render_template, request, url_for
+from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
 from pydantic import SecretStr
-from sqlmodel import col
 
 from consumer.facts.messages import translate
-from reports import attempts
 from reports.pages import desk
-from reports.pages.desk import BadQueryError
-from reports.pages.protection import need
-from reports.people import PeopleError, Role, unlock_user
 from reports.shapes import notation
-from reports.tables import Token, User
 
 blueprint = Blueprint("settings", __name__, url_prefix="/settings")
-people = Blueprint("people", __name__, url_prefix="/people")
 
 # The address of the database may hold its password; the tables have places of their own.
 _HIDDEN = {"database_url", "connections", "tariff", "rules", "config_dir"}
@@ -88,27 +80,3 @@ def _describe(value: object) -> str | None:
         case int() if not isinstance(value, bool):
             return notation.format_count(value, language)
     return None if value is None or value == {} else str(value)
-
-
-@people.get("", endpoint="show")
-def show_people() -> ResponseReturnValue:
-    need(Role.ADMIN)
-    with desk.installation().store.reading() as session:
-        users = session.scalars(sa.select(User).order_by(col(User.email))).all()
-        tokens = session.scalars(sa.select(Token).order_by(col(Token.name))).all()
-        waits = attempts.waits_of_accounts(session, now=desk.now())
-    slowed = {user.email: waits[key] for user in users if (key := attempts.account_of(user.email)) in waits}
-    return render_template("people.html", users=users, tokens=tokens, slowed=slowed)
-
-
-@people.post("/unlock")
-def unlock() -> ResponseReturnValue:
-    """Let a person whose logins are slowed down try again at once."""
-    need(Role.ADMIN)
-    try:
-        with desk.installation().store.transaction() as session:
-            user = unlock_user(session, request.form.get("email", ""))
-    except PeopleError as error:
-        raise BadQueryError(error.message) from None
-    desk.note("unlock", user.email)
-    return redirect(url_for("people.show"))

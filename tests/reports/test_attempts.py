@@ -124,7 +124,7 @@ def test_every_refusal_hashes_once(ana: Store, email: str, monkeypatch: pytest.M
     monkeypatch.setattr(people, "_is_right", watched)
     guess(ana, 1, email=email)
     with ana.transaction() as session:
-        people.disable_user(session, EMAIL, now=NOW)
+        people.disable_user(session, people.require_user(session, EMAIL), now=NOW)
     guess(ana, 1, email=email)
     assert hashed == ["$argon2id", "$argon2id"]
 
@@ -164,7 +164,7 @@ def test_an_admin_unlocks_at_once(ana: Store) -> None:
         until = attempts.waits_of_accounts(session, now=NOW)[attempts.account_of(EMAIL)]
     assert until == NOW + timedelta(seconds=1)
     with ana.transaction() as session:
-        people.unlock_user(session, " ANA@tienda.test")
+        people.unlock_user(session, people.require_user(session, " ANA@tienda.test"))
     assert people.login(ana, EMAIL, PASSWORD, now=NOW, visitor=Visitor(ATTACKER)).email == EMAIL
 
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from consumer.facts.store import Store
 from reports import keys, people
-from reports.keys import InvitationOverError
+from reports.keys import LinkOverError
 from reports.people import PeopleError, Role
 from reports.tables import AuditEntry, User
 
@@ -19,7 +19,7 @@ EMAIL, PASSWORD = "ana@tienda.test", "una clave larga"
 
 
 def made(store: Store, at: datetime = NOW) -> str:
-    key = keys.invite(store, now=at)
+    key = keys.make_first_link(store, now=at)
     assert key is not None
     return key
 
@@ -27,10 +27,10 @@ def made(store: Store, at: datetime = NOW) -> str:
 def test_the_link_makes_one_admin(store: Store) -> None:
     """The first who opens it is the admin; the second reads that it is over."""
     key = made(store)
-    assert keys.accept_invitation(store, key, EMAIL, PASSWORD, now=NOW).role == "admin"
+    assert keys.accept_first_link(store, key, EMAIL, PASSWORD, now=NOW).role == "admin"
     assert people.login(store, EMAIL, PASSWORD, now=NOW).email == EMAIL
-    with pytest.raises(InvitationOverError):
-        keys.accept_invitation(store, key, "otra@tienda.test", PASSWORD, now=NOW)
+    with pytest.raises(LinkOverError):
+        keys.accept_first_link(store, key, "otra@tienda.test", PASSWORD, now=NOW)
 
 
 def test_nobody_waits_while_the_password_is_hashed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,25 +43,25 @@ def test_nobody_waits_while_the_password_is_hashed(store: Store, monkeypatch: py
         return hashed
 
     monkeypatch.setattr(keys, "to_user", write_meanwhile)
-    assert keys.accept_invitation(store, key, EMAIL, PASSWORD, now=NOW).email == EMAIL
+    assert keys.accept_first_link(store, key, EMAIL, PASSWORD, now=NOW).email == EMAIL
 
 
 def test_a_refused_password_leaves_the_link_open(store: Store) -> None:
     """Nothing is used up by a password that is too short."""
     key = made(store)
     with pytest.raises(PeopleError, match="12 characters"):
-        keys.accept_invitation(store, key, EMAIL, "corta", now=NOW)
-    assert keys.is_invitation_open(store, key, now=NOW)
+        keys.accept_first_link(store, key, EMAIL, "corta", now=NOW)
+    assert keys.find_link(store, key, now=NOW) is not None
 
 
 def test_links_of_two_servers_work_until_one_is_used(store: Store) -> None:
     """Each start prints a link of its own; a link ends after 24 hours, and all of them with the first admin."""
     first, second = made(store), made(store)
     for key in (first, second):
-        assert keys.is_invitation_open(store, key, now=NOW + timedelta(hours=23))
-        assert not keys.is_invitation_open(store, key, now=NOW + timedelta(hours=24))
-    assert keys.accept_invitation(store, second, EMAIL, PASSWORD, now=NOW).role == "admin"
-    assert not keys.is_invitation_open(store, first, now=NOW)
+        assert keys.find_link(store, key, now=NOW + timedelta(hours=23)) is not None
+        assert keys.find_link(store, key, now=NOW + timedelta(hours=24)) is None
+    assert keys.accept_first_link(store, second, EMAIL, PASSWORD, now=NOW).role == "admin"
+    assert keys.find_link(store, first, now=NOW) is None
 
 
 def test_no_link_where_somebody_can_log_in(store: Store) -> None:
@@ -69,15 +69,15 @@ def test_no_link_where_somebody_can_log_in(store: Store) -> None:
     key = made(store)
     with store.transaction() as session:
         people.add_user(session, people.to_user(EMAIL, PASSWORD, Role.VIEWER, now=NOW))
-    assert keys.invite(store, now=NOW) is None
-    assert not keys.is_invitation_open(store, key, now=NOW)
+    assert keys.make_first_link(store, now=NOW) is None
+    assert keys.find_link(store, key, now=NOW) is None
 
 
 @pytest.mark.parametrize("key", ["", "x", "a" * 300])
 def test_a_made_up_link_leads_nowhere(store: Store, key: str) -> None:
     """A key that was never printed is no link."""
     made(store)
-    assert not keys.is_invitation_open(store, key, now=NOW)
+    assert keys.find_link(store, key, now=NOW) is None
 
 
 def test_two_who_open_the_link_at_once_make_one_admin(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,8 +91,8 @@ def test_two_who_open_the_link_at_once_make_one_admin(store: Store, monkeypatch:
 
     def open_it(email: str) -> str:
         try:
-            return keys.accept_invitation(store, key, email, PASSWORD, now=NOW).role
-        except InvitationOverError:
+            return keys.accept_first_link(store, key, email, PASSWORD, now=NOW).role
+        except LinkOverError:
             return "over"
 
     monkeypatch.setattr(keys, "to_user", hash_together)

@@ -37,7 +37,7 @@ def test_a_wrong_pair_is_refused(ana: Store, email: str, password: str) -> None:
 def test_a_disabled_person_stays_outside(ana: Store) -> None:
     """Disabling shuts out at once, also with the right password."""
     with ana.transaction() as session:
-        people.disable_user(session, EMAIL, now=NOW)
+        people.disable_user(session, people.require_user(session, EMAIL), now=NOW)
     with pytest.raises(LoginRefusedError):
         people.login(ana, EMAIL, PASSWORD, now=NOW)
 

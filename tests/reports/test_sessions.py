@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from consumer.facts.store import Store
-from reports import keys, people
+from reports import people, sessions
 from reports.people import Role
 from reports.tables import LoginSession
 from tests.reports.conftest import EMAIL, PASSWORD
@@ -15,17 +15,17 @@ NOW = datetime(2026, 10, 8, 12, 0, tzinfo=UTC)
 
 
 def enter(store: Store, at: datetime = NOW) -> str:
-    return keys.open_session(store, people.login(store, EMAIL, PASSWORD, now=at), now=at)
+    return sessions.open_session(store, people.login(store, EMAIL, PASSWORD, now=at), now=at)
 
 
 def is_in(store: Store, key: str, at: datetime = NOW) -> bool:
-    return keys.user_of_session(store, key, now=at) is not None
+    return sessions.user_of_session(store, key, now=at) is not None
 
 
 def test_a_session_that_is_left_is_dead_everywhere(ana: Store) -> None:
     """The key opens nothing after the end, and another session of the same person goes on."""
     left, other = enter(ana), enter(ana)
-    keys.end_session(ana, left, now=NOW)
+    sessions.end_session(ana, left, now=NOW)
     assert (is_in(ana, left), is_in(ana, other)) == (False, True)
 
 
@@ -52,7 +52,7 @@ def test_a_disabled_person_is_out_at_once(ana: Store) -> None:
     """A session that is open ends when its person is disabled."""
     key = enter(ana)
     with ana.transaction() as session:
-        people.disable_user(session, EMAIL, now=NOW)
+        people.disable_user(session, people.require_user(session, EMAIL), now=NOW)
     assert not is_in(ana, key)
 
 

@@ -124,12 +124,12 @@ def test_a_password_comes_from_a_file(run: Run, reconciled: Installation, tmp_pa
 
 def test_users_are_listed_without_secrets(run: Run) -> None:
     """The list has stable keys and no hash; a disabled person stays in it."""
-    assert run("users", "disable", "ana@tienda.test").exit_code == 0
-    (line,) = run("users", "list", "--json").stdout.splitlines()
-    row = json.loads(line)
-    assert sorted(row) == ["created_at", "disabled_at", "email", "locked_until", "role"]
-    assert row["email"] == "ana@tienda.test"
-    assert row["disabled_at"] is not None
+    run("users", "add", "luz@tienda.test")
+    assert run("users", "disable", "luz@tienda.test").exit_code == 0
+    luz, ana = map(json.loads, run("users", "list", "--json").stdout.splitlines())
+    assert list(ana) == ["email", "role", "state", "second_factor", "created_at", "disabled_at", "locked_until"]
+    assert (luz["email"], luz["state"], luz["disabled_at"] is None) == ("luz@tienda.test", "disabled", False)
+    assert (ana["email"], ana["state"], ana["second_factor"]) == ("ana@tienda.test", "active", False)
 
 
 @pytest.mark.parametrize(

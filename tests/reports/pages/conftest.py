@@ -37,6 +37,7 @@ SAMPLES = {
     "operations.event": ["/operation/events/main/evt_1"],
     "books.index": [f"/books/{name}" for name, one in LISTINGS.items() if one.place == BOOKS],
     "books.period": ["/books/periods/main/1"],
+    "people.person": ["/people/1"],
 }
 # No pages of their own: files, JSON, doors, and outcomes that exist only after a form.
 NO_PAGES = {

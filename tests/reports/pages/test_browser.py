@@ -21,7 +21,7 @@ def test_the_first_login_by_the_link(
     browser: Browser, installation: Installation, make_app: Callable[..., Flask], serving: Callable[[Flask], str]
 ) -> None:
     """The printed link asks for an address and a password and leads to the first page; a second visit is too late."""
-    key = keys.invite(installation.store, now=utc_now())
+    key = keys.make_first_link(installation.store, now=utc_now())
     address = serving(make_app(installation))
     page = browser.new_context().new_page()
     page.set_default_timeout(PATIENCE)

@@ -8,7 +8,7 @@ from flask.testing import FlaskClient
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
-from reports import keys
+from reports import sessions
 from reports.keys import Scope, create_token
 from reports.people import Role
 from tests.databases import forbid_writing
@@ -33,7 +33,7 @@ def test_leaving_ends_the_session_everywhere(
         assert client.get("/").headers["Location"] == "/login"
         assert thief.get("/", headers={"Cookie": copied}).headers["Location"] == "/login"
     login(app)
-    keys.ENDED.clear()
+    sessions.ENDED.clear()
     assert thief.get("/", headers={"Cookie": copied}).headers["Location"] == "/login"
 
 

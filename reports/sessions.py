@@ -1,0 +1,101 @@
+"""Logins kept on the server: a session ends when it is left or old, with its password, and when an admin ends it."""
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import sqlalchemy as sa
+from sqlmodel import Session, col
+
+from consumer.facts.store import Store
+from reports.tables import LoginSession, User
+
+SESSION_LASTS = timedelta(hours=12)
+# How much of a digest names a session in a list; the whole digest opens nothing either.
+_HANDLE = 12
+
+
+def digest(key: str) -> str:
+    # Keys are long and random, so a fast digest hides them as well as a slow one.
+    return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
+
+
+def open_session(store: Store, user: User, *, now: datetime, address: str = "") -> str:
+    """Keep a login and return the key of its cookie; sessions long over are forgotten meanwhile."""
+    assert user.id is not None
+    key = secrets.token_urlsafe(32)
+    row = LoginSession(
+        sha256=digest(key),
+        person_id=user.id,
+        password_sha256=digest(user.password_hash),
+        opened_at=now,
+        expires_at=now + SESSION_LASTS,
+        address=address,
+    )
+    with store.transaction() as session:
+        session.execute(sa.delete(LoginSession).where(col(LoginSession.expires_at) < now - SESSION_LASTS))
+        session.add(row)
+        _write_ended(session, now)
+    return key
+
+
+def user_of_session(store: Store, key: str, *, now: datetime) -> User | None:
+    """Return the user of a session; None if it was ended, is over, or began with another password."""
+    sha256 = digest(key)
+    if sha256 in ENDED:
+        return None
+    with store.reading() as session:
+        row = session.get(LoginSession, sha256)
+        if row is None or row.ended_at is not None or row.expires_at <= now:
+            return None
+        user = session.get(User, row.person_id)
+    if user is None or user.disabled_at is not None or digest(user.password_hash) != row.password_sha256:
+        return None
+    return user
+
+
+# Sessions that were left while the database took no row: ended in this process at once, in the database with the next.
+ENDED: set[str] = set()
+
+
+def end_session(store: Store, key: str, *, now: datetime) -> None:
+    """End a session; raises SQLAlchemyError if the database takes no row, with the session ended here all the same."""
+    ENDED.add(digest(key))
+    with store.transaction() as session:
+        _write_ended(session, now)
+
+
+def _write_ended(session: Session, now: datetime) -> None:
+    given = set(ENDED)
+    if not given:
+        return
+    ending = sa.update(LoginSession).where(col(LoginSession.sha256).in_(given), col(LoginSession.ended_at).is_(None))
+    session.execute(ending.values(ended_at=now))
+
+
+def handle_of(row: LoginSession) -> str:
+    """Return how a list names a session."""
+    return row.sha256[:_HANDLE]
+
+
+def open_sessions(session: Session, user: User | None = None, *, now: datetime) -> Sequence[tuple[LoginSession, User]]:
+    """List the sessions that are open, of one person or of all, newest first, each with its person."""
+    query = sa.select(LoginSession, User).join(User, col(User.id) == LoginSession.person_id)
+    query = query.where(col(LoginSession.ended_at).is_(None), col(LoginSession.expires_at) > now)
+    if user is not None:
+        query = query.where(col(User.id) == user.id)
+    found = session.execute(query.order_by(col(LoginSession.opened_at).desc(), col(LoginSession.sha256)))
+    return [(row, person) for row, person in found if digest(person.password_hash) == row.password_sha256]
+
+
+def end_sessions(session: Session, user: User, *, now: datetime, handle: str = "", spare: str = "") -> int:
+    """End the sessions of a person: all, the one with this handle, or all but that of the key to spare."""
+    ending = sa.update(LoginSession).where(
+        col(LoginSession.person_id) == user.id,
+        col(LoginSession.ended_at).is_(None),
+        col(LoginSession.expires_at) > now,
+        col(LoginSession.sha256).startswith(handle, autoescape=True),
+        col(LoginSession.sha256) != digest(spare),
+    )
+    return len(session.execute(ending.values(ended_at=now).returning(col(LoginSession.sha256))).all())

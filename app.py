@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection, Settings
 from consumer.facts.tables.inbox import Event
-from consumer.facts.tables.jobs import TickState
+from consumer.facts.tables.jobs import BY_HAND, TickState
 from consumer.facts.tables.sync import Checkpoint, Window
 from consumer.facts.work import Completion
 from consumer.health import health
@@ -59,7 +60,7 @@ from reconcile.runs.nightly import NightlyOutcome, Steps, nightly
 from reconcile.tables import BankFile, Decision, ExchangeRate, InvoiceFile, PayoutReport, Run
 from reports import archive, pages, people
 from reports.alarms import find_headline, find_signals
-from sandbox.demo import Files, Findings, NotServedError, Served, Summary, Terms, alone_in, play, show, write_settings
+from sandbox.demo import Address, Files, Findings, NotServedError, Summary, Terms, alone_in, play, show, write_settings
 from sandbox.scenarios import NAMES, UnknownScenarioError, build_scenario
 from sandbox.serve import DEFAULT_SCENARIO, DEFAULT_SEED, RunningSandbox
 from sandbox.state.clock import START_AT
@@ -212,7 +213,7 @@ def run_night_by_hand(installation: Installation, connection: Connection, on: da
     pings, job, at = Pings(installation.settings.ping_urls), f"nightly:{connection.name}", utc_now()
     pings.started(job, at)
     try:
-        with by_hand.keep_tick(installation.store, f"{job} by hand", worker=worker_name()) as end:
+        with by_hand.keep_tick(installation.store, f"{job}{BY_HAND}", worker=worker_name()) as end:
             outcome = run_night(installation, connection, on)
             end(outcome.complete, "; ".join(outcome.lines))
     except BaseException:
@@ -235,20 +236,20 @@ class DemoMerchant:
 
     email, password = "finanzas@demo.cuadre", "cuadre-demo-2026"
 
-    def __init__(self, port: int) -> None:
-        self.served = Served(port)
-        self.webhook_url = f"{self.served.url}/webhooks"
-        self.served.check_free()
+    def __init__(self, address: Address, until_its_end: ExitStack) -> None:
+        self.address, self._until_its_end = address, until_its_end
+        self.webhook_url = f"{address.url}/webhooks"
 
     def open(self, terms: Terms) -> None:
         """Write the demo's settings, refuse a database with other data, make the login, start the server."""
-        environ = _demo_environment(terms, public_url=self.served.url)
+        environ = _demo_environment(terms, public_url=self.address.url)
         self.installation = open_installation(environ)
         self.connection = self.installation.settings.connection("main")
         self.started_at = _claim_demo(self.installation)
         people.ensure_user(self.installation.store, self.email, self.password, people.Role.ADMIN)
-        command = [sys.executable, "-P", "-m", "cuadre", "serve", "--no-nights", "--port", str(self.served.port)]
-        self.served.start(command, environ, log=self.installation.settings.data_dir / "demo.log")
+        command = [sys.executable, "-P", "-m", "cuadre", "serve", "--no-nights", "--port", str(self.address.port)]
+        log = self.installation.settings.data_dir / "demo.log"
+        self.server = self._until_its_end.enter_context(self.address.serve(command, environ, log=log))
 
     def catch_up(self) -> None:
         for outcome in (
@@ -334,9 +335,10 @@ def demo(*, port: int, scenario: str, once: bool, as_json: bool) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         with alone_in(_demo_settings(NO_TERMS.to_settings()).data_dir):
-            merchant = DemoMerchant(port)
+            address = Address(port)
+            address.check_free()
             say("making up a month of trade; this takes about half a minute")
-            summary = _play(merchant, scenario, once=once, as_json=as_json)
+            summary = _play(address, scenario, once=once, as_json=as_json)
     except UnknownScenarioError as error:
         raise click.UsageError(str(error)) from None
     except NotServedError as error:
@@ -347,20 +349,23 @@ def demo(*, port: int, scenario: str, once: bool, as_json: bool) -> None:
     leave(Completion.PARTLY_DONE if complaints else Completion.DONE)
 
 
-def _play(merchant: DemoMerchant, scenario: str, *, once: bool, as_json: bool) -> Summary:
+def _play(address: Address, scenario: str, *, once: bool, as_json: bool) -> Summary:
     """Play and show it, then serve the pages until it is stopped."""
     watch = say if sys.stderr.isatty() else lambda _line: None
-    with RunningSandbox(build_scenario(scenario, DEFAULT_SEED, 1.0, START_AT), seed=DEFAULT_SEED) as running:
+    made = build_scenario(scenario, DEFAULT_SEED, 1.0, START_AT)
+    with RunningSandbox(made, seed=DEFAULT_SEED) as running, ExitStack() as until_its_end:
+        merchant = DemoMerchant(address, until_its_end)
         try:
             summary = play(running, merchant, seed=DEFAULT_SEED, tell=say, watch=watch)
             show(summary, as_json=as_json)
             if not once:
                 login = f"login {merchant.email}   password {merchant.password}"
-                click.echo(f"\npages {merchant.served.url}   {login}\nCtrl-C stops", err=as_json)
-                merchant.served.wait()
+                click.echo(f"\npages {address.url}   {login}\nCtrl-C stops", err=as_json)
+                # Ctrl-C is how a demo ends, not a failure.
+                with suppress(KeyboardInterrupt):
+                    merchant.server.wait()
         finally:
             say("stopping the server and the sandbox")
-            merchant.served.stop()
     return summary
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -171,6 +172,15 @@ class Commands(click.Group):
         for title, group in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, row.sentence) for name, row in group.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the command that a mistyped one resembles."""
+        near = [] if args[0] in TABLE else get_close_matches(args[0], TABLE, 1)
+        if near:
+            ctx.fail(f"there is no command {args[0]!r}: did you mean {near[0]}?")
+        return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Refuse an argument that no database takes as text; a file may have any name."""

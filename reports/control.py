@@ -12,11 +12,11 @@ _SUMMARY, _DETAIL = "payout-summary", "payout-detail"
 SIDES = OWED, TOO_MUCH = "balance_owed", "credit_balance"
 
 _BY_TYPE = (
-    ("payments", "payments_gross", "payment_intent", 1),
-    ("charges", "charges_gross", "charge", 1),
-    ("refunds", "refunds_gross", "refund", -1),
-    ("refund adjustments", "refund_adjustments", "refund_adjustment", 1),
-    ("disputes", "disputes", "dispute", -1),
+    ("payments, gross", "payments_gross", "payment_intent", 1),
+    ("charges, gross", "charges_gross", "charge", 1),
+    ("refunds, gross", "refunds_gross", "refund", -1),
+    ("refund adjustments, gross", "refund_adjustments", "refund_adjustment", 1),
+    ("disputes, gross", "disputes", "dispute", -1),
 )
 
 
@@ -38,7 +38,7 @@ def control(books: Books) -> Iterator[Row]:
     """Tie summary to detail, identity to payout, receivables to documents and the roll-forward to its open items."""
     for name, column, kind, sign in _BY_TYPE:
         yield from _tie(
-            (f"{name}, gross", f"payout-summary {column}", _figures(books, _SUMMARY, column)),
+            (name, f"payout-summary {column}", _figures(books, _SUMMARY, column)),
             (f"payout-detail {kind}", _figures(books, _DETAIL, kind, sign=sign)),
         )
     together = "computed_amount + fee_total"

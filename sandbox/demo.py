@@ -33,48 +33,45 @@ class NotServedError(Exception):
     """The program did not come up; the message says what to do."""
 
 
-class Served:
-    """A process that answers HTTP on loopback, stopped when the demo ends."""
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A port of loopback where a program is to answer."""
 
-    def __init__(self, port: int) -> None:
-        self.port = port
-        self.url = f"http://127.0.0.1:{port}"
-        self._process: subprocess.Popen[bytes] | None = None
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
 
     def check_free(self) -> None:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", self.port)) == 0:
                 raise NotServedError(f"port {self.port} is taken; name another with --port")
 
-    def start(self, command: Sequence[str], environ: Mapping[str, str], *, log: Path) -> None:
-        """Start the program and wait until it says that it is ready."""
+    @contextlib.contextmanager
+    def serve(
+        self, command: Sequence[str], environ: Mapping[str, str], *, log: Path
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """Start the program and yield it once it says that it is ready; it is stopped when the block ends."""
         with log.open("ab") as file:
-            self._process = subprocess.Popen(command, env=dict(environ), stdout=file, stderr=file)  # noqa: S603
+            process = subprocess.Popen(command, env=dict(environ), stdout=file, stderr=file)  # noqa: S603
+        try:
+            if not self._becomes_ready(process):
+                raise NotServedError(f"the server did not start; {log} says why")
+            yield process
+        finally:
+            process.terminate()
+            process.wait()
+
+    def _becomes_ready(self, process: subprocess.Popen[bytes]) -> bool:
         with httpx.Client(trust_env=False, timeout=5) as client:
             ends = time.monotonic() + READY_SECONDS
-            while time.monotonic() < ends and self._process.poll() is None:
-                if self._is_ready(client):
-                    return
+            while time.monotonic() < ends and process.poll() is None:
+                with contextlib.suppress(httpx.TransportError):
+                    if client.get(f"{self.url}/readyz").is_success:
+                        return True
                 time.sleep(0.05)
-        self.stop()
-        raise NotServedError(f"the server did not start; {log} says why")
-
-    def _is_ready(self, client: httpx.Client) -> bool:
-        try:
-            return client.get(f"{self.url}/readyz").is_success
-        except httpx.TransportError:
-            return False
-
-    def wait(self) -> None:
-        """Wait until the program ends; Ctrl-C is how a demo ends, not a failure."""
-        if self._process is not None:
-            with contextlib.suppress(KeyboardInterrupt):
-                self._process.wait()
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait()
+        return False
 
 
 @contextlib.contextmanager

@@ -86,3 +86,16 @@ def _all_below(group: click.Group) -> list[click.Command]:
         assert command is not None
         found += [command, *(_all_below(command) if isinstance(command, click.Group) else [])]
     return found
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("reconcil", "Error: there is no command 'reconcil': did you mean reconcile?"),
+        ("zzz", "Error: No such command 'zzz'."),
+    ],
+)
+def test_a_mistyped_command_is_answered_with_the_one_it_resembles(given: str, said: str) -> None:
+    """One that resembles none is refused alone."""
+    answer = CliRunner().invoke(Commands(), [given])
+    assert (answer.exit_code, answer.stderr.splitlines()[-1]) == (2, said)

@@ -3,11 +3,10 @@
 import re
 
 from consumer.facts.messages import is_translated, translate, word
+from consumer.facts.tables.jobs import BY_HAND
 from reports.shapes.definitions import CATALOGUE
 
 _SIGNS = (" + ", " - ")
-# What the name of a night ends with that a command started.
-_BY_HAND = " by hand"
 
 
 def history(text: str, language: str) -> str:
@@ -23,9 +22,7 @@ def rule(text: str, language: str) -> str:
 
 def figure(text: str, language: str) -> str:
     """Say what a total of the control is about."""
-    name, is_gross = text.removesuffix(", gross"), text.endswith(", gross")
-    said = word("figure", name, language)
-    return translate("{figure}, gross", language, figure=said) if is_gross else said
+    return word("figure", text, language)
 
 
 def source(text: str, language: str) -> str:
@@ -50,9 +47,9 @@ def stream(name: str, language: str) -> str:
 
 def job(name: str, language: str) -> str:
     """Say `pull:main:charges`: what is done, of which connection and of which stream, and whether by hand."""
-    kind, _, rest = name.removesuffix(_BY_HAND).partition(":")
+    kind, _, rest = name.removesuffix(BY_HAND).partition(":")
     connection, _, part = rest.partition(":")
-    asked = word("job", "by hand", language) if name.endswith(_BY_HAND) else ""
+    asked = word("job", "by hand", language) if name.endswith(BY_HAND) else ""
     parts = (word("job", kind, language), connection, stream(part, language) if part else "", asked)
     return " · ".join(filter(None, parts))
 

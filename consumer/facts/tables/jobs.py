@@ -8,6 +8,9 @@ from sqlmodel import Field, SQLModel, col
 
 from consumer.facts.tables.columns import UtcDateTime, moment
 
+# What the name of a job ends with that a person started outside its schedule.
+BY_HAND = " by hand"
+
 
 class TickState(StrEnum):
     """`dead` is only shown: the row of a worker that stopped still says running."""

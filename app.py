@@ -18,6 +18,8 @@ from sqlmodel import func, select
 from consumer import disk
 from consumer import job_table as table
 from consumer.alarms.pings import Pings
+from consumer.backup.nightly import run_nightly_backup
+from consumer.backup_age import BackupGauges
 from consumer.causes import start_refusal_watch
 from consumer.commands.sync import show_pages
 from consumer.commands.terminal import CommandError, json_option, leave, say
@@ -57,6 +59,7 @@ from reconcile.rules.streams import STREAMS as GATED
 from reconcile.rules.terms import check_terms
 from reconcile.runs import run as runs
 from reconcile.runs.nightly import NightlyOutcome, Steps, nightly
+from reconcile.runs.proof import prove
 from reconcile.tables import BankFile, Decision, ExchangeRate, InvoiceFile, PayoutReport, Run
 from reports import archive, pages, people
 from reports.alarms import find_headline, find_signals
@@ -81,7 +84,10 @@ def create_app(installation: Installation, refusals: RefusalLog | None = None) -
     app.config["SECRET_KEY"] = installation.settings.secret_key.get_secret_value()
     app.register_blueprint(webhooks(installation, refusals=refusals))
     pages.register(app, installation, errands=errands(installation))
-    gauges = (disk.DiskGauge(installation.store), InboxGauges(installation), MirrorGauges(installation))
+    gauges = (
+        disk.DiskGauge(installation.store), InboxGauges(installation), MirrorGauges(installation),
+        BackupGauges(installation),
+    )  # fmt: skip
     app.register_blueprint(
         health(installation, is_allowed=pages.token_check(installation), gauges=gauges, is_shared=are_counters_shared())
     )
@@ -160,8 +166,8 @@ def start_watching(installation: Installation) -> Callable[[], None]:
 def job_table(installation: Installation) -> Sequence[Job]:
     """List what happens when; nights and cuts run in processes of their own, which begin at `work_for_parent`."""
     in_child = processes.run_in_child
-    night, cut = in_child("nightly"), in_child("banking-cut")
-    return table.job_table(installation, night=night, cut=cut, headline=find_headline)
+    night, cut, backup = in_child("nightly"), in_child("banking-cut"), in_child("backup")
+    return table.job_table(installation, night=night, cut=cut, backup=backup, headline=find_headline)
 
 
 def work_for_parent() -> None:
@@ -170,10 +176,10 @@ def work_for_parent() -> None:
     processes.work_for_parent(_work)
 
 
-def _work(task: processes.Task) -> NightlyOutcome:
+def _work(task: processes.Task) -> processes.Ended:
     save_memory()
     installation = open_checked(check=check_terms, may_upgrade=False)
-    work = {"nightly": run_night, "banking-cut": run_cut}[task.work]
+    work = {"nightly": run_night, "banking-cut": run_cut, "backup": run_backup}[task.work]
     return work(installation, installation.settings.connection(task.connection), task.on)
 
 
@@ -206,6 +212,11 @@ def cut_streams(installation: Installation, connection: Connection) -> list[str]
     with installation.store.reading() as session:
         left = {window.stream for window in unclosed_windows(session, connection.name)}
     return [name for name in STREAMS if name in CUT_STREAMS or (name in left and name in GATED)]
+
+
+def run_backup(installation: Installation, _connection: Connection, _on: date) -> processes.Ended:
+    """Make the backup of the night and drill it at once."""
+    return run_nightly_backup(installation, prove, now=utc_now())
 
 
 def run_night_by_hand(installation: Installation, connection: Connection, on: date) -> NightlyOutcome:

@@ -114,12 +114,22 @@ GROUPS = {
         "rates": Row("reconcile.commands.bank:rates", "Rates of currencies that documents are priced in."),
     },
     "Setting up": {
+        "backup": Row(
+            "consumer.commands.backup:backup_command",
+            "Write everything that must survive into one file, while everything runs, and read it back.",
+            {"prove": "reconcile.runs.proof:prove"},
+        ),
         "db": Row(
             "consumer.commands.operating:database_commands",
             "Bring the database's tables to this version, or check that they are.",
             {"open_store": "consumer.opening:open_store"},
         ),
         "demo": Row("app:demo", "Play a month of made-up trade through the whole product and show what came of it."),
+        "restore": Row(
+            "consumer.commands.backup:restore_command",
+            "Bring a backup back into an empty installation, under the settings of this machine.",
+            {"read_settings": "consumer.opening:read_settings"},
+        ),
         "rules": Row("reconcile.commands.rules:rule_group", "The tolerances and windows of reconciliation."),
         "sandbox": Row("sandbox.commands:sandbox", "Serve the imitated provider until it is stopped."),
         "serve": Row(

@@ -19,6 +19,7 @@ from consumer.alarms.sending import send
 from consumer.alarms.states import Change, Kind
 from consumer.alarms.targets import read_targets
 from consumer.alarms.wording import content_of
+from consumer.backup_age import check_backups
 from consumer.capacity import check_space
 from consumer.disk import Check, Verdict
 from consumer.doctor import check_channels, check_inbox
@@ -87,6 +88,8 @@ class Watch:
 
     def _find(self, session: Session, now: datetime) -> Iterator[Signal]:
         yield from _to_signals(check_channels(session))
+        if self._installation.settings.backup_dir is not None:
+            yield from _to_signals(check_backups(session, is_nightly=True, now=now))
         yield from _job_signals(session, now)
         for connection in self._installation.settings.all_connections:
             yield from _to_signals(check_inbox(session, connection, now=now))

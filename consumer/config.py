@@ -34,8 +34,8 @@ def load(environ: Mapping[str, str], *, folder: Path, overrides: Mapping[str, ob
     values["config_dir"] = (folder / environ.get(PREFIX + "CONFIG", "cuadre.toml")).parent
     # An absolute path stays what it is.
     values["data_dir"] = data_dir = folder / str(values.get("data_dir", _default_data_dir(environ)))
-    if "books_folder" in values:
-        values["books_folder"] = folder / str(values["books_folder"])
+    for name in {"books_folder", "backup_dir"} & values.keys():
+        values[name] = folder / str(values[name])
     if "shared_dir" in values:
         values["shared_dir"] = _shared_dir(folder / str(values["shared_dir"]))
     url = str(values.setdefault("database_url", f"sqlite:///{data_dir / 'cuadre.db'}"))

@@ -44,8 +44,8 @@ KEYS = ("connection", "check", "verdict", "found", "advice")
 
 DATABASE, DISK = "database", "disk"
 RESTORE = (
-    "stop every cuadre process, put the newest good backup in its place without the -wal and -shm files of the damaged "
-    "one, and run cuadre db check; docs/operate.md says how"
+    "stop every cuadre process, move the data folder elsewhere, and bring the newest good backup back with cuadre "
+    "restore; docs/operate.md says how"
 )
 # The whole check reads each index against its table and takes longer, so it is made of one night a week.
 _WHOLE_ON = 6  # Sunday

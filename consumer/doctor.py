@@ -9,6 +9,7 @@ from sqlmodel import Session
 
 from consumer import disk
 from consumer.alarms.outbox import failing_channels
+from consumer.backup_age import check_backups
 from consumer.capacity import check_room
 from consumer.disk import Check, Verdict
 from consumer.facts.addresses import is_on_this_machine, is_trusted
@@ -70,6 +71,8 @@ def examine(
     yield disk.check_database(installation.store)
     yield from disk.check_disk(installation.store)
     yield from check_room(installation, now=utc_now())
+    with installation.store.reading() as session:
+        yield from check_backups(session, is_nightly=installation.settings.backup_dir is not None, now=utc_now())
     yield check_proxy(installation, addresses(installation))
     yield from check_books_folder(installation.settings.books_folder)
     with installation.store.reading() as session:

@@ -1,6 +1,6 @@
 """The table of jobs: what happens when, for each connection at its own local time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, time, timedelta
 from pathlib import Path
 
@@ -47,9 +47,9 @@ def has_no_headline(_installation: Installation) -> Sequence[str]:
 
 
 def job_table(
-    installation: Installation, *, night: Night, cut: Night, headline: Headline = has_no_headline
+    installation: Installation, *, night: Night, cut: Night, backup: Night, headline: Headline = has_no_headline
 ) -> list[Job]:
-    """List every job of the installation; nights, banking cuts and the headline reach into rooms above this one.
+    """List every job of the installation; nights, cuts, backups and the headline reach into rooms above this one.
 
     | job | when |
     | --- | --- |
@@ -58,9 +58,10 @@ def job_table(
     | fiscal | at 12:30 on the days the Chilean tax office moves its books; Mondays all of it |
     | endpoint | every hour |
     | retention | every night at 04:30 |
+    | backup | every night at the configured local time, where a folder for it is set |
     | digest | every day at the configured local time, where one is |
     """
-    jobs = [_retention(installation)]
+    jobs = [_retention(installation), *_backup(installation, backup)]
     if installation.settings.alert_digest_at is not None:
         jobs.append(_digest(installation, installation.settings.alert_digest_at, headline))
     for connection in installation.settings.all_connections:
@@ -107,6 +108,13 @@ def _look_at_endpoint(installation: Installation, connection: Connection) -> str
     if check.verdict is not Verdict.OK:
         raise TroubleFoundError(f"{connection.name}: {check.check}: {check.found}; {check.advice}")
     return f"{connection.name}: {check.check}: {check.found}"
+
+
+def _backup(installation: Installation, work: Night) -> Iterator[Job]:
+    settings = installation.settings
+    if settings.backup_dir is not None:
+        main = settings.connection("main")
+        yield Job("backup", settings.backup_at, main.country.zone, lambda on: _outcome_of(work(installation, main, on)))
 
 
 def _retention(installation: Installation) -> Job:

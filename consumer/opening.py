@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from consumer.alarms.pings import check_pings
 from consumer.alarms.targets import read_targets
+from consumer.backup.restoring import check_whole
 from consumer.config import load
 from consumer.facts import schema
 from consumer.facts.addresses import is_on_this_machine
@@ -33,7 +34,8 @@ def open_installation(
     `check` refuses what only the rooms below can judge of the settings. With `may_upgrade` False any other version is
     refused: the process that started this one works on those tables.
     """
-    settings = load(environ, folder=Path.cwd())
+    settings = read_settings(environ)
+    check_whole(settings)
     check(settings)
     read_targets(settings)
     check_pings(settings)
@@ -50,6 +52,11 @@ def open_installation(
             "choose another CUADRE_DATA_DIR (with PostgreSQL another database)"
         )
     return Installation(settings=settings, store=store)
+
+
+def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
+    """Read the settings alone, for a command that opens no installation."""
+    return load(environ, folder=Path.cwd())
 
 
 def are_counters_shared() -> bool:
@@ -75,4 +82,6 @@ def _drop_counters_of_the_dead() -> None:
 
 def open_store() -> Store:
     """Open the database of any version, for the commands that migrate."""
-    return Store(load(os.environ, folder=Path.cwd()).database_url)
+    settings = read_settings()
+    check_whole(settings)
+    return Store(settings.database_url)

@@ -68,6 +68,7 @@ HOMES = {
     "mt940": ("reconcile.books",),
     "defusedxml": ("reconcile.books",),
     "cryptography": (
+        "consumer.backup",
         "consumer.facts.encryption",
         "consumer.webhooks",
         "reports.packs",

@@ -29,7 +29,7 @@ def commands(command: click.Command = cli, path: tuple[str, ...] = ("cuadre",)) 
             child = command.get_command(context, name)
             assert child is not None
             yield from commands(child, (*path, name))
-    else:
+    if not isinstance(command, click.Group) or command.invoke_without_command:
         yield " ".join(path), command
 
 

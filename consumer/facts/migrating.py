@@ -20,10 +20,10 @@ def alembic_config(connection: Connection) -> Config:
     return config
 
 
-def run_migrations(connection: Connection) -> None:
-    """Run every migration that is missing, in the caller's transaction."""
+def run_migrations(connection: Connection, *, to: str = "head") -> None:
+    """Run every migration that is missing, or those up to a version, in the caller's transaction."""
     try:
-        command.upgrade(alembic_config(connection), "head")
+        command.upgrade(alembic_config(connection), to)
     except CommandError as error:
         raise SchemaError(f"the database belongs to another version of Cuadre: {error}") from None
 

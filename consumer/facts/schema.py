@@ -18,12 +18,17 @@ def upgrade(store: Store) -> None:
     if found == VERSIONS[-1]:
         return
     _refuse_unreleased(found)
-    from consumer.facts.migrating import run_migrations  # noqa: PLC0415 - alembic is slow to load
-
     with store.connection() as connection:
         if not store.is_sqlite:
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-        run_migrations(connection)
+        upgrade_to(connection, VERSIONS[-1])
+
+
+def upgrade_to(connection: sa.Connection, version: str) -> None:
+    """Run the migrations up to a version, in the caller's transaction."""
+    from consumer.facts.migrating import run_migrations  # noqa: PLC0415 - alembic is slow to load
+
+    run_migrations(connection, to=version)
 
 
 def version_of(store: Store) -> str | None:

@@ -26,6 +26,7 @@ from consumer.facts.taxids import TaxIdError, to_tax_id
 
 # Longer than any word, and no key held down.
 _SHORTEST_KEY, _FEWEST_LETTERS = 24, 8
+_SHORTEST_PASSPHRASE = 16
 # How PKCS #8 begins a private key of Ed25519; its 32 bytes follow.
 _ED25519 = bytes.fromhex("302e020100300506032b657004220420")
 _VISIBLE = re.compile(r"[!-~]+")
@@ -64,6 +65,12 @@ def _check_strength(value: SecretStr) -> SecretStr:
     text = value.get_secret_value()
     if len(text) < _SHORTEST_KEY or len(set(text)) < _FEWEST_LETTERS:
         raise ValueError("can be guessed: take 32 random characters or more, such as openssl rand -base64 32 prints")
+    return value
+
+
+def _check_passphrase(value: SecretStr) -> SecretStr:
+    if len(value.get_secret_value()) < _SHORTEST_PASSPHRASE:
+        raise ValueError(f"can be guessed: take {_SHORTEST_PASSPHRASE} characters or more, such as five random words")
     return value
 
 
@@ -233,6 +240,10 @@ class Settings(BaseModel):
     quiet_hours: Hours | None = None
     ping_urls: dict[str, PingUrl] = Field(default_factory=dict)
     books_folder: Path | None = None
+    backup_dir: Path | None = None
+    backup_at: TimeOfDay = time(5, 30)
+    backup_keep: int = Field(default=14, gt=0, le=10_000)
+    backup_passphrase: Annotated[SecretStr, AfterValidator(_check_passphrase)] | None = None
     tax_id: str | None = Field(default=None, repr=False)
     signing_key: Annotated[SecretStr, AfterValidator(_check_signing_key)] | None = None
     tariff: dict[str, object] = Field(default_factory=dict)

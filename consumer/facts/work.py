@@ -18,6 +18,15 @@ class Completion(Enum):
     MISUSED = auto()  # asked for in a way that cannot be
 
 
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """One thing that a backup drill looked at."""
+
+    name: str
+    found: str
+    is_good: bool
+
+
 class WorkError(Exception):
     """Work that was not done; the message is one sentence for people that says why and what to do."""
 

@@ -37,8 +37,8 @@ from tests.consumer.facts.test_embedded import damage_a_page
 
 SATURDAY, SUNDAY, MONDAY = date(2026, 11, 21), date(2026, 11, 22), date(2026, 11, 23)
 ADVICE = (
-    "stop every cuadre process, put the newest good backup in its place without the -wal and -shm files of the damaged "
-    "one, and run cuadre db check; docs/operate.md says how"
+    "stop every cuadre process, move the data folder elsewhere, and bring the newest good backup back with cuadre "
+    "restore; docs/operate.md says how"
 )
 
 

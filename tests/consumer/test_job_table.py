@@ -41,7 +41,9 @@ def jobs(settings: Settings, store: Store) -> Callable[..., dict[str, Job]]:
 
             return run
 
-        table = job_table(Installation(settings=settings, store=store), night=work("night"), cut=work("cut"))
+        table = job_table(
+            Installation(settings=settings, store=store), night=work("night"), cut=work("cut"), backup=work("backup")
+        )
         return {job.name: job for job in table}
 
     return build

@@ -94,7 +94,7 @@ def test_every_job_can_have_an_address(store: Store, alarmed: MakeSettings) -> N
     def no_work(*_given: object) -> NoReturn:
         raise AssertionError
 
-    jobs = job_table(Installation(settings, store), night=no_work, cut=no_work)
+    jobs = job_table(Installation(settings, store), night=no_work, cut=no_work, backup=no_work)
     for job in jobs:
         check_pings(alarmed(**{f"ping_url_{setting_of(job.name)}": "https://hc.test/x"}))
     assert len(jobs) >= 5

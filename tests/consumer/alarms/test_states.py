@@ -259,7 +259,9 @@ def test_the_day_in_short_names_what_stands(store: Store, alarmed: MakeSettings,
     installation = Installation(alarmed(f"{receiver.url}/#{SECRET}", alert_digest_at="08:00"), store)
     update(store, [GAPS, LATE], NOW)
     (digest,) = (
-        job for job in job_table(installation, night=_no_work, cut=_no_work, headline=_lines) if job.name == "digest"
+        job
+        for job in job_table(installation, night=_no_work, cut=_no_work, backup=_no_work, headline=_lines)
+        if job.name == "digest"
     )
 
     assert (digest.at, digest.zone) == (time(8), "America/Santiago")

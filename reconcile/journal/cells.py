@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
+from operator import itemgetter
 
 from consumer.facts.messages import RefusalError
 from consumer.facts.money import format_decimal
-from reconcile.journal.profiles import AMOUNTS, DATES, Column, Profile
+from reconcile.journal.profiles import AMOUNTS, COUNTS, DATES, Column, Profile
 
 _NAMESPACE = uuid.UUID("5f1c1f0e-8f2b-4a53-9d2f-0c6a3b1f7d10")
 # Fields that are made of another one where a layout asks for them.
@@ -79,7 +80,7 @@ def _to_writer(column: Column, profile: Profile, options: Mapping[str, str], not
     if column.map:
         return lambda fields: column.map.get(str(fields[source]), str(fields[source]))
     if column == Column(title=column.title, source=source) and not profile.text.allow:
-        return lambda fields: str(fields[source])
+        return itemgetter(source) if source not in COUNTS else lambda fields: str(fields[source])
     return _to_text(column, profile, notes)
 
 

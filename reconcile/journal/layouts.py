@@ -69,6 +69,8 @@ class Writer:
         self.profile, self.about, self.notes = profile, about, Notes()
         self.names: list[str] = []
         self._open_file, self._without = open_file, without
+        self._row = io.StringIO()
+        self._csv = csv.writer(self._row, delimiter=profile.file.separator, lineterminator="")
         options = _choose_options(profile, about)
         if profile.countries and about.country not in profile.countries:
             raise ProfileError("journal.other_country", name=profile.name, country=about.country)
@@ -232,9 +234,11 @@ class Writer:
         return f"<{compiled.record.element}{''.join(pairs)}{closing}>"
 
     def _to_row(self, cells: Sequence[str]) -> str:
-        text = io.StringIO()
-        csv.writer(text, delimiter=self.profile.file.separator, lineterminator="").writerow(cells)
-        return text.getvalue()
+        self._csv.writerow(cells)
+        row = self._row.getvalue()
+        self._row.seek(0)
+        self._row.truncate()
+        return row
 
     def _raw(self, output: _Output, text: str) -> None:
         file = self.profile.file

@@ -43,6 +43,7 @@ class Of(StrEnum):
 # Amounts are minor units, of which `signed` is negative on the credit side.
 AMOUNTS = frozenset({"debit", "credit", "signed", "amount", "total", "balance", "doc_total"})
 DATES = frozenset({"date", "next_date"})
+COUNTS = frozenset({"number", "lines", "line", "place"})
 _OF_FILE = frozenset({"connection", "run_id", "owner_tax_id", "period", "year", "month"})
 _OF_ENTRY = _OF_FILE | {
     "entry_id", "entry_uuid", "number", "lines", "date", "next_date", "entry_type", "state", "description", "narration",

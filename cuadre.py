@@ -138,7 +138,7 @@ GROUPS = {
             {"greet": "reports.commands.access:greet"},
         ),
         "tokens": Row("reports.commands.access:tokens", "Keys with which programs download reports."),
-        "users": Row("reports.commands.people:users", "People who may log in."),
+        "users": Row("reports.commands.connections:users", "People who may log in."),
         "web": Row(
             "consumer.commands.serving:web_command",
             "Receive webhooks and show pages; cuadre worker does the rest.",

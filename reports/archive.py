@@ -20,6 +20,7 @@ from reports import catalogue, files
 from reports.catalogue import NoRunError
 from reports.export import Format
 from reports.files import Shape
+from reports.listing import Statement, Wanted
 from reports.query import Query
 from reports.shapes.build import Report
 from reports.shapes.spans import Span
@@ -72,12 +73,21 @@ def keep(
         zones=report.facts["zones"],
         calendars=report.facts["calendars"],
         sums=json.dumps(sums_of(report)),
+        connections=" ".join(connections_of(report)),
     )
     with installation.store.transaction() as session:
         take_turn(session, Turn.FILES)
         session.execute(sa.delete(ReportFile).where(col(ReportFile.path) == row.path))
         session.add(row)
     return row
+
+
+def connections_of(report: Report) -> list[str]:
+    """Name the connections that a report was asked of, with a run or without; none where no run is needed."""
+    if report.definition.name in catalogue.WITHOUT_RUN:
+        return []
+    with_run = {run.partition(":")[0] for run in report.facts["runs"].split()}
+    return sorted(with_run.union(report.facts["missing"].split()))
 
 
 def sums_of(report: Report) -> dict[str, str]:
@@ -116,9 +126,15 @@ def keep_nightly(installation: Installation, connection: Connection, *, on: date
     return kept
 
 
-def list_files(session: Session, *, limit: int = 200) -> Sequence[ReportFile]:
-    newest = sa.select(ReportFile).order_by(col(ReportFile.made_at).desc(), col(ReportFile.id).desc()).limit(limit)
-    return session.scalars(newest).all()
+def list_files(session: Session, wanted: Wanted, *, limit: int = 200) -> Sequence[ReportFile]:
+    return session.scalars(select_files(wanted).limit(limit)).all()
+
+
+def select_files(wanted: Wanted) -> Statement:
+    """Select the files made of one of the connections asked for or of exactly these, newest first."""
+    files = sa.select(ReportFile).order_by(col(ReportFile.made_at).desc(), col(ReportFile.id).desc())
+    of_these = col(ReportFile.connections).in_([*wanted.connections, " ".join(sorted(wanted.connections))])
+    return files if wanted.is_whole else files.where(of_these)
 
 
 def open_kept(installation: Installation, file: ReportFile) -> Path:

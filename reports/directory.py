@@ -10,6 +10,7 @@ from consumer.facts.clock import utc_now
 from consumer.facts.columns import to_columns
 from consumer.facts.messages import RefusalError
 from reports import bookkeeping, operations
+from reports.archive import select_files
 from reports.keys import state_of_token
 from reports.listing import ELSEWHERE, Listing, Statement, Wanted, count, read, search
 from reports.people import state_of_user
@@ -54,8 +55,7 @@ def _show_token(token: Token) -> Row:
 
 
 def _files(wanted: Wanted) -> Statement:
-    query = search(sa.select(ReportFile), wanted, ReportFile.path)
-    return query.order_by(col(ReportFile.made_at).desc(), col(ReportFile.id).desc())
+    return search(select_files(wanted), wanted, ReportFile.path)
 
 
 def _show_file(file: ReportFile) -> Row:

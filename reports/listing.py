@@ -42,6 +42,8 @@ class Wanted:
     search: str = ""
     number: int = 1
     size: int = PAGE_ROWS
+    # Whether rows of no connection are asked for too.
+    is_whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

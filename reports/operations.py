@@ -10,7 +10,7 @@ from sqlmodel import Session, col
 from consumer.facts.clock import utc_now
 from consumer.facts.columns import Kind, to_columns
 from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventConflict, EventReplay
-from consumer.facts.tables.jobs import Tick, TickState, is_in_state, to_shown
+from consumer.facts.tables.jobs import Tick, TickState, is_in_state, is_job_of, to_shown
 from consumer.facts.tables.sync import GAP_KEYS, Window, WindowState, to_gap
 from consumer.facts.taxids import mask_accounts
 from reconcile.kept.records import read_summary
@@ -72,6 +72,8 @@ def _gaps(wanted: Wanted) -> Statement:
 
 def _jobs(wanted: Wanted) -> Statement:
     query = search(sa.select(Tick), wanted, Tick.job)
+    if not wanted.is_whole:
+        query = query.where(sa.or_(*map(is_job_of, wanted.connections)))
     if wanted.state:
         query = query.where(is_in_state(wanted.state, now=utc_now()))
     return query.order_by(col(Tick.planned_at).desc(), col(Tick.job))

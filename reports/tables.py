@@ -17,6 +17,8 @@ class User(SQLModel, table=True):
     role: str
     created_at: datetime = moment(optional=False)
     disabled_at: datetime | None = moment()
+    # Names between blanks; None where no one limited what this person sees.
+    connections: str | None = None
 
 
 class LoginSession(SQLModel, table=True):
@@ -102,6 +104,7 @@ class Token(SQLModel, table=True):
     expires_at: datetime | None = moment()
     revoked_at: datetime | None = moment()
     last_used_at: datetime | None = moment()
+    connections: str | None = None
 
 
 class ReportFile(SQLModel, table=True):
@@ -125,6 +128,7 @@ class ReportFile(SQLModel, table=True):
     zones: str = Field(default="", sa_column_kwargs={"server_default": ""})
     calendars: str = Field(default="", sa_column_kwargs={"server_default": ""})
     sums: str = Field(default="{}", sa_column_kwargs={"server_default": "{}"})
+    connections: str = Field(default="", sa_column_kwargs={"server_default": ""})
 
 
 class ReportOrder(SQLModel, table=True):

@@ -13,6 +13,7 @@ from reports.commands.people import changing
 from reports.keys import Scope, create_token, make_first_link, revoke_token, state_of_token
 from reports.people import Role
 from reports.tables import Token
+from reports.visibility import limit_token
 
 _ROLES = click.Choice([role.value for role in Role])
 _SCOPES = click.Choice([scope.value for scope in Scope])
@@ -29,15 +30,25 @@ def tokens() -> None:
 @click.option("--role", type=_ROLES, default=Role.VIEWER.value, show_default=True)
 @click.option("--scope", "scopes", multiple=True, type=_SCOPES, help="What it opens; repeat (default all).")
 @click.option("--expires", type=Moment(), help="When it ends, such as 2027-06-30 (default never).")
+@click.option("--connection", "names", multiple=True, metavar="NAME", help="What it sees; repeat (default all).")
 @click.pass_obj
 def tokens_create(
-    open_installation: OpenInstallation, *, name: str, role: str, scopes: tuple[str, ...], expires: date | None
+    open_installation: OpenInstallation,
+    *,
+    name: str,
+    role: str,
+    scopes: tuple[str, ...],
+    expires: date | None,
+    names: tuple[str, ...],
 ) -> None:
     """Make a token and print it; it cannot be shown again."""
     wanted, installation = tuple(map(Scope, scopes)) or tuple(Scope), open_installation()
     zone = installation.settings.all_connections[0].country.zone
     with changing(installation, "token", name) as session:
         token = create_token(session, name, Role(role), now=utc_now(), scopes=wanted, expires_at=to_utc(expires, zone))
+        if names:
+            known = [own.name for own in installation.settings.all_connections]
+            limit_token(session, name, names, known=known)
     say("keep this token now: it is not shown again")
     click.echo(token)
 

@@ -39,6 +39,7 @@ from reports.pages import (
     settings,
     today,
     views,
+    visibility,
     words,
 )
 from reports.pages.bodies import limit_bodies, refuse_body
@@ -82,6 +83,7 @@ def pages() -> list[Blueprint]:
         account.blueprint,
         people.blueprint,
         settings.blueprint,
+        visibility.blueprint,
         api.blueprint,
         deliveries.blueprint,
     ]
@@ -136,7 +138,8 @@ def token_check(installation: Installation) -> Callable[[], bool]:
 
     def may_read_metrics() -> bool:
         machine = find_machine(installation.store, request.headers.get("Authorization", ""))
-        return machine is not None and Scope.METRICS in machine.scopes
+        # Counters of all connections stand in one answer.
+        return machine is not None and Scope.METRICS in machine.scopes and machine.limit is None
 
     return may_read_metrics
 
@@ -183,7 +186,8 @@ def _words() -> dict[str, object]:
         # Asked only where a page offers files: a page that refuses an unknown connection has none to offer.
         "offered_profile": lambda: desk.home_connection().country.profile,
         "currency_of": desk.currency_of,
-        "connections": desk.installation().settings.all_connections,
+        "connections": desk.visible_connections(),
+        "own_language": desk.own_language(),
         "reader": current_user,
     }
 

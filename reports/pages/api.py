@@ -90,8 +90,7 @@ def _list(listing: Listing) -> ResponseReturnValue:
     """Page through a list; what comes in meanwhile, new or late, neither repeats a row nor hides one."""
     desk.check_names(_OF_LISTS)
     limit, (start, anchor) = _limit(), _cursor()
-    state = desk.choice("state", listing.states)
-    wanted = Wanted(desk.names(), state, desk.search(), size=limit)
+    wanted = desk.wanted(listing, size=limit)
     with desk.installation().store.reading() as session:
         total = count(session, listing, wanted)
         skip = _after(session, listing, wanted, start, anchor=anchor, total=total)

@@ -54,7 +54,7 @@ def index(name: str) -> ResponseReturnValue:
     if name not in LISTINGS or LISTINGS[name].place != BOOKS:
         abort(404)
     listing = LISTINGS[name]
-    wanted = Wanted(desk.names(), desk.choice("state", listing.states), desk.search(), desk.page_number())
+    wanted = desk.wanted(listing, number=desk.page_number())
     with desk.installation().store.reading() as session:
         page = read(session, listing, wanted)
         closed = [(own, bookkeeping.find_last_closing(session, own.name)) for own in desk.connections()]

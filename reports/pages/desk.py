@@ -12,11 +12,12 @@ from flask_login import current_user
 
 from consumer.facts.addresses import client_address
 from consumer.facts.clock import local_date, utc_now
-from consumer.facts.installation import ConfigError, Connection, Installation
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import LANGUAGES, RefusalError
 from consumer.facts.work import Errands
 from reports import people, standing
 from reports.keys import Scope
+from reports.listing import PAGE_ROWS, Listing, Wanted
 from reports.people import Role
 from reports.shapes.spans import Span
 
@@ -42,6 +43,8 @@ class Person:
     role: Role
     is_machine: bool = False
     scopes: frozenset[Scope] = frozenset()
+    # Names of connections; None where all are seen.
+    limit: frozenset[str] | None = None
     is_authenticated: bool = True
     is_active: bool = True
     is_anonymous: bool = False
@@ -76,14 +79,28 @@ def address() -> str:
     return client_address(request.environ, installation().settings.trusted_proxies)
 
 
+def visible_connections() -> tuple[Connection, ...]:
+    """Return the connections the reader may see: pages, files, lists and forms ask here and nowhere else."""
+    if not current_user.is_authenticated:
+        return ()
+    limit = reader().limit
+    return tuple(own for own in installation().settings.all_connections if limit is None or own.name in limit)
+
+
+def may_see(names: Collection[str]) -> bool:
+    """Return True if what was made of these connections holds nothing the reader may not see."""
+    limit = reader().limit
+    return limit is None or (len(names) > 0 and limit.issuperset(names))
+
+
 def connections() -> tuple[Connection, ...]:
-    """Return the connection the address names, or all."""
-    name = request.args.get("connection") or None
-    try:
-        return installation().connections(name)
-    except ConfigError:
-        known_ones = ", ".join(sorted(one.name for one in installation().settings.all_connections))
-        raise BadQueryError("pages.unknown_connection", name=str(name), known=known_ones) from None
+    """Return the connection the address names, or all that the reader sees."""
+    name, own = request.args.get("connection", ""), visible_connections()
+    found = tuple(one for one in own if name in {"", one.name})
+    if not found:
+        known = ", ".join(sorted(one.name for one in own))
+        raise BadQueryError("pages.unknown_connection", name=name, known=known)
+    return found
 
 
 def names() -> list[str]:
@@ -91,8 +108,8 @@ def names() -> list[str]:
 
 
 def find_connection(name: str) -> Connection:
-    """Find a connection that an address or a form names; one that is not in the settings is not found."""
-    found = next((own for own in installation().settings.all_connections if own.name == name), None)
+    """Find a connection that an address or a form names; one the reader may not see is as unknown as any other."""
+    found = next((own for own in visible_connections() if own.name == name), None)
     if found is None:
         abort(404)
     return found
@@ -126,9 +143,12 @@ def today() -> date:
 
 def language() -> str:
     chosen: str | None = session.get("language")
-    if chosen in LANGUAGES:
-        return chosen
-    return installation().settings.all_connections[0].country.language
+    return chosen if chosen in LANGUAGES else own_language()
+
+
+def own_language() -> str:
+    """Return the language of the reader's country, or of the installation's where no one is logged in."""
+    return (visible_connections() or installation().settings.all_connections)[0].country.language
 
 
 def bank_name(institution: str | None) -> str:
@@ -187,6 +207,12 @@ def check_names(allowed: Collection[str]) -> None:
     unknown = sorted(set(request.args) - set(allowed))
     if unknown:
         raise BadQueryError("pages.unknown_parameter", name=unknown[0], known=", ".join(sorted(allowed)))
+
+
+def wanted(listing: Listing, *, number: int = 1, size: int = PAGE_ROWS) -> Wanted:
+    """Return which rows of a list the address asks for, of those the reader may see."""
+    own, is_whole = names(), reader().limit is None and not request.args.get("connection")
+    return Wanted(own, choice("state", listing.states), search(), number, size, is_whole)
 
 
 def form_text(name: str) -> str:

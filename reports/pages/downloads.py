@@ -12,7 +12,7 @@ from reports.catalogue import NoRunError
 from reports.directory import LISTINGS, TooLongError, to_report
 from reports.export import PROFILES, Format
 from reports.files import MIME, Shape, ShapeError
-from reports.listing import Listing, Wanted
+from reports.listing import Listing
 from reports.pages import desk
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
@@ -33,7 +33,7 @@ _OF_LISTS = {"connection", "state", "q", "profile", "language"}
 @blueprint.get("")
 def index() -> ResponseReturnValue:
     with desk.installation().store.reading() as session:
-        kept = [(file, json.loads(file.sums)) for file in archive.list_files(session)]
+        kept = [(file, json.loads(file.sums)) for file in archive.list_files(session, desk.wanted(LISTINGS["files"]))]
         runs = standing.runs_now(session, desk.names(), desk.today())
     as_of = desk.day("as_of") or max((run.as_of for run in runs), default=None)
     definitions = [definition_of(name) for name in catalogue.AVAILABLE]
@@ -93,7 +93,7 @@ def _download_list(listing: Listing, file_format: str) -> ResponseReturnValue:
         need(Role.ADMIN)
     desk.check_names(_OF_LISTS)
     shape = _shape(file_format)
-    wanted = Wanted(desk.names(), desk.choice("state", listing.states), desk.search())
+    wanted = desk.wanted(listing)
     try:
         with desk.installation().store.reading() as session:
             report = to_report(session, listing, wanted, as_of=desk.today())
@@ -153,7 +153,7 @@ def show_order(number: int) -> ResponseReturnValue:
     with desk.installation().store.reading() as session:
         row = orders.find(session, number, now=desk.now())
         file = session.get(ReportFile, row.file_id) if row is not None and row.file_id is not None else None
-    if row is None:
+    if row is None or not desk.may_see(json.loads(row.asked)["connections"]):
         abort(404)
     page = render_template("order.html", order=row, file=file, asked=json.loads(row.asked))
     # A header and no script: it works everywhere, and a finished page stands still.
@@ -164,7 +164,7 @@ def show_order(number: int) -> ResponseReturnValue:
 def download_archived(number: int) -> ResponseReturnValue:
     with desk.installation().store.reading() as session:
         row = session.get(ReportFile, number)
-    if row is None:
+    if row is None or not desk.may_see(row.connections.split()):
         abort(404)
     try:
         path = archive.open_kept(desk.installation(), row)

@@ -97,7 +97,7 @@ def bulk() -> ResponseReturnValue:
         connection, _, rest = pick.partition("/")
         exception_id, _, version = rest.partition("/")
         seen = desk.whole_number(version)
-        if connection not in {own.name for own in desk.installation().settings.all_connections} or seen is None:
+        if connection not in {own.name for own in desk.visible_connections()} or seen is None:
             raise BadQueryError("pages.no_exception_of_list", value=pick[:100])
         refusal = decide_one(action, connection, exception_id, version=seen)
         outcomes.append((connection, exception_id, refusal))

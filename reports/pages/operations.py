@@ -19,7 +19,7 @@ from reconcile.runs import comparison
 from reconcile.tables import Run
 from reports import operations, run_history, trends
 from reports.directory import LISTINGS
-from reports.listing import OPERATION, Listing, Wanted, read
+from reports.listing import OPERATION, Listing, read
 from reports.pages import desk, drawing, staging
 from reports.pages.desk import BadQueryError
 from reports.pages.drawing import Chart
@@ -92,7 +92,7 @@ def index(name: str) -> ResponseReturnValue:
     listing = LISTINGS[name]
     if listing.for_admins:
         need(Role.ADMIN)
-    wanted = Wanted(desk.names(), desk.choice("state", listing.states), desk.search(), desk.page_number())
+    wanted = desk.wanted(listing, number=desk.page_number())
     with desk.installation().store.reading() as session:
         page = read(session, listing, wanted)
         trouble = operations.trouble(session, wanted.connections) if name == "events" else ()

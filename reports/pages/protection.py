@@ -9,12 +9,14 @@ from flask_login import LoginManager, current_user
 from flask_wtf import CSRFProtect
 
 from consumer.facts.addresses import Network, is_secure
+from consumer.facts.messages import Message
 from consumer.facts.store import Store
 from reports.keys import Scope, find_token
 from reports.pages import desk
 from reports.pages.desk import BadQueryError, Person
 from reports.people import Role
 from reports.sessions import SESSION_LASTS, user_of_session
+from reports.visibility import to_limit
 
 OPEN = frozenset({
     "login.form", "login.enter", "login.ask_code", "login.give_code", "login.speak", "login.welcome", "login.accept",
@@ -22,6 +24,8 @@ OPEN = frozenset({
 })  # fmt: skip
 # What a machine's token may open, by blueprint, and the scope it needs there.
 _FOR_MACHINES = {"downloads": Scope.REPORTS, "lists": Scope.REPORTS, "api": Scope.API, "deliveries": Scope.BOOKS}
+# Pages on which all connections stand together, for who sees them all.
+_OF_THE_WHOLE = {"alarms"}
 _SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
@@ -104,6 +108,10 @@ def _refuse_strangers() -> ResponseReturnValue | None:
         return redirect(url_for("login.form", next=wanted if wanted != "/" else None))
     if current_user.is_machine:
         _check_scope(desk.reader())
+    if request.blueprint in _OF_THE_WHOLE and desk.reader().limit is not None:
+        abort(403)
+    if request.blueprint != "login" and not desk.visible_connections():
+        abort(403, Message("pages.sees_nothing"))
     return None
 
 
@@ -150,7 +158,7 @@ def _login_manager() -> LoginManager:
 
 def _person(key: str) -> Person | None:
     user = user_of_session(desk.installation().store, key, now=desk.now())
-    return None if user is None else Person(id=key, name=user.email, role=Role(user.role))
+    return None if user is None else Person(id=key, name=user.email, role=Role(user.role), limit=to_limit(user))
 
 
 def _machine(incoming: Request) -> Person | None:
@@ -164,4 +172,5 @@ def find_machine(store: Store, authorization: str) -> Person | None:
     if row is None:
         return None
     scopes = frozenset(Scope(word) for word in row.scopes.split())
-    return Person(id=row.name, name=f"token {row.name}", role=Role(row.role), is_machine=True, scopes=scopes)
+    role, limit = Role(row.role), to_limit(row)
+    return Person(id=row.name, name=f"token {row.name}", role=role, is_machine=True, scopes=scopes, limit=limit)

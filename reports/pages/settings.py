@@ -36,9 +36,10 @@ def show() -> ResponseReturnValue:
     tariff: Mapping[str, object] = settings.tariff or {}
     return render_template(
         "settings.html",
-        rows=[(name, _describe(getattr(settings, name))) for name in names],
+        # They are of the whole installation, and its own connection's are among them.
+        rows=[(name, _describe(getattr(settings, name))) for name in names] if desk.reader().limit is None else [],
         database=settings.database_url.partition(":")[0],
-        connections=settings.all_connections,
+        currency=_currency(),
         prices=list(_prices(tariff)),
         vat=_percent(tariff[_VAT]) if _VAT in tariff else None,
         rules=sorted((settings.rules or {}).items()),
@@ -60,9 +61,14 @@ def _percent(bps: object) -> str:
 def _flat(minor: object) -> str:
     if minor is None:
         return ""
-    currency, amount = desk.installation().settings.all_connections[0].country.currency, Decimal(str(minor))
+    currency, amount = _currency(), Decimal(str(minor))
     whole = amount == amount.to_integral_value()
     return notation.format_amount(int(amount), currency, desk.language()) if whole else str(minor)
+
+
+def _currency() -> str:
+    """Return the currency of the tariff, which is of the connection that the settings themselves make."""
+    return desk.currency_of("main")
 
 
 def _describe(value: object) -> str | None:

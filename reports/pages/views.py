@@ -87,7 +87,7 @@ def _day_of_runs() -> date | None:
 
 def choose_columns(found: Window) -> list[Column]:
     """Leave out columns that are empty in this report, and the connection if there is only one."""
-    single = len(desk.installation().settings.all_connections) == 1
+    single = len(desk.visible_connections()) == 1
     return [
         column
         for column in found.report.definition.columns

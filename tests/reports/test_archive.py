@@ -17,6 +17,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.work import Completion
 from reconcile.tables import ExceptionRow
 from reports import archive
+from reports.listing import Wanted
 from reports.tables import ReportFile
 
 NOW = datetime(2026, 10, 9, 6, 30, tzinfo=UTC)
@@ -28,7 +29,7 @@ def test_a_night_keeps_files_for_programs_and_for_people(reconciled: Installatio
     night = archive.night(reconciled, reconciled.settings.connection("main"), on=DAY, now=NOW)
     assert (night.status, night.lines) == (Completion.DONE, ["main: report: 14 files of 2026-10-08"])
     with reconciled.store.reading() as session:
-        kept = archive.list_files(session)
+        kept = archive.list_files(session, Wanted(["main"]))
     assert {(row.name, row.profile) for row in kept} == {
         (name, profile) for name in archive.NIGHTLY for profile in ("machine", "cl")
     }
@@ -118,4 +119,4 @@ def test_a_data_folder_that_takes_no_file_is_named(reconciled: Installation) -> 
     assert night.status is Completion.NOTHING_DONE
     assert night.lines == [f"main: report: {name} cannot be written in the data folder: Not a directory"]
     with reconciled.store.reading() as session:
-        assert not archive.list_files(session)
+        assert not archive.list_files(session, Wanted(["main"]))

@@ -68,6 +68,13 @@ def is_in_state(state: str, *, now: datetime) -> sa.ColumnElement[bool]:
     return is_running & ~is_over if state == TickState.RUNNING else col(Tick.state) == state
 
 
+def is_job_of(connection: str) -> sa.ColumnElement[bool]:
+    """Ask for the ticks of one connection's jobs; its name follows the kind of job, as in `pull:main:payouts`."""
+    job, name = col(Tick.job), f":{connection}"
+    is_last = job.endswith(name, autoescape=True) & ~job.like("%:%:%")
+    return is_last | job.contains(f"{name}:", autoescape=True) | job.contains(f"{name} ", autoescape=True)
+
+
 def to_shown(tick: Tick, *, now: datetime) -> dict[str, object]:
     """Name a tick's columns; one whose worker stopped renewing it is dead, also while its row does not say so yet."""
     shown = tick.model_dump()

@@ -1,0 +1,41 @@
+"""`cuadre users connections`: which connections a person sees."""
+
+import click
+
+from consumer.commands.terminal import CommandError, say
+from consumer.facts.installation import OpenInstallation
+from consumer.facts.work import Completion
+from reports.commands.people import changing, users
+from reports.people import PeopleError, require_user
+from reports.visibility import limit, to_limit
+
+__all__ = ["users", "users_connections"]
+
+
+@users.command("connections")
+@click.argument("email")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--all", "is_all", is_flag=True, help="Let them see every connection, also those to come.")
+@click.option("--none", "is_none", is_flag=True, help="Let them see no connection.")
+@click.pass_obj
+def users_connections(
+    open_installation: OpenInstallation, *, email: str, names: tuple[str, ...], is_all: bool, is_none: bool
+) -> None:
+    """Say which connections a person sees, or let them see those named alone."""
+    if sum((bool(names), is_all, is_none)) > 1:
+        raise CommandError("give names of connections, or --all, or --none", Completion.MISUSED)
+    installation = open_installation()
+    known = [own.name for own in installation.settings.all_connections]
+    if names or is_all or is_none:
+        seen = "all" if is_all else " ".join(names) or "none"
+        with changing(installation, "connections", f"{email}: {seen}") as session:
+            limit(session, require_user(session, email), None if is_all else names, known=known)
+        say(f"{email} sees {'every connection' if is_all else ', '.join(names) or 'no connection'} from now on")
+        return
+    try:
+        with installation.store.reading() as session:
+            own = to_limit(require_user(session, email))
+    except PeopleError as error:
+        raise CommandError(str(error)) from None
+    for name in known if own is None else sorted(own):
+        click.echo(name)

@@ -44,6 +44,7 @@ from consumer.opening import DEMO, are_counters_shared
 from consumer.opening import open_installation as open_checked
 from consumer.sync.backfill import A_NIGHT_BACK, backfill
 from consumer.sync.drift import drift
+from consumer.sync.orders import check_orders
 from consumer.sync.outcome import Outcome
 from consumer.sync.pull import pull
 from consumer.sync.reach import MirrorGauges
@@ -190,6 +191,7 @@ def run_night(installation: Installation, connection: Connection, on: date) -> N
         backfill=lambda c: catch_up(installation, c, back=A_NIGHT_BACK),
         pull=lambda c: pull(installation, c, list(STREAMS)),
         drift=lambda c: drift(installation, c, repair=True),
+        orders=lambda c, day: check_orders(installation, c, day),
         report=lambda c, day: archive.night(installation, c, on=day, now=utc_now()),
     )
     return nightly(installation, connection, on=on, steps=steps)

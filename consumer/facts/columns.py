@@ -63,9 +63,9 @@ _NAMES = {
         times totals_accepted unmatched_count version year
     """,
     Kind.DATE: """
-        as_of bank_date bank_day booked_on date doc_date doc_due_date due_date due_on expected_arrival
-        expected_payout_day fact_on issue_date last_seen_on local_date opened_on operating_date payout_date resolved_on
-        since until
+        as_of asked_on bank_date bank_day booked_on date delivered_on doc_date doc_due_date due_date due_on
+        expected_arrival expected_payout_day fact_on issue_date last_seen_on local_date opened_on operating_date
+        payout_date resolved_on since until
     """,
     Kind.INSTANT: """
         at calendar_ts closed_at created_at created_at_utc decided_at disabled_at expires_at finished_at found_at from

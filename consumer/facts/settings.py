@@ -22,6 +22,7 @@ from pydantic import (
 
 from consumer.facts.addresses import Network
 from consumer.facts.countries import COUNTRIES, Country
+from consumer.facts.order_check import OrderCheck
 from consumer.facts.taxids import TaxIdError, to_tax_id
 
 # Longer than any word, and no key held down.
@@ -248,6 +249,7 @@ class Settings(BaseModel):
     signing_key: Annotated[SecretStr, AfterValidator(_check_signing_key)] | None = None
     tariff: dict[str, object] = Field(default_factory=dict)
     rules: dict[str, object] = Field(default_factory=dict)
+    order_check: OrderCheck | None = None
     connections: tuple[Connection, ...] = ()
 
     _by_name: dict[str, Connection] = PrivateAttr(default_factory=dict)
@@ -271,6 +273,8 @@ class Settings(BaseModel):
                 raise ValueError(f"two connections are named {connection.name!r}")
             address = {"provider_url": connection.provider_url or self.provider_url}
             self._by_name[connection.name] = connection.model_copy(update=address)
+        if self.order_check is not None and self.order_check.connection not in self._by_name:
+            raise ValueError(f"[order_check] connection: there is no connection {self.order_check.connection!r}")
         return self
 
     @property

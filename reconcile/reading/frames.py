@@ -17,6 +17,7 @@ from consumer.facts.installation import Connection, Settings
 from consumer.facts.store import batches
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event, EventConflict
+from consumer.facts.tables.orders import OrderAnswer
 from consumer.facts.tables.provider import (
     AccountMovement,
     Charge,
@@ -65,6 +66,7 @@ from reconcile.rules.inputs import (
     DISPUTES,
     DOCUMENTS,
     FEES,
+    ORDERS,
     PAYMENT_TYPES,
     PAYOUTS,
     RATES,
@@ -183,6 +185,7 @@ def read_inputs(session: Session, connection: Connection, settings: Settings, *,
             decisions=reader.decisions(),
             bank=read_bank(session.connection(), connection, calendar),
             rates=reader.frame(ExchangeRate, RATES, "currency", "on"),
+            orders=reader.frame(OrderAnswer, ORDERS, "order_ref"),
             tariff=to_tariff(settings.tariff),
             rules=to_rules(settings.rules),
             calendar=calendar,

@@ -110,11 +110,14 @@ RATES: Schema = {"currency": TEXT, "on": DAY, "value": TEXT}
 # Payments that name a customer whom the stream of customers has not brought.
 UNKNOWN_CUSTOMERS: Schema = {"resource_id": TEXT}
 
+# What the merchant's own system said of its orders, and as of which day; one without a day was not delivered.
+ORDERS: Schema = {"order_ref": TEXT, "delivered_on": DAY, "amount": MONEY, "currency": TEXT, "asked_on": DAY}
+
 # Every frame of the inputs by its name there.
 INPUTS: Mapping[str, Schema] = {
     "payouts": PAYOUTS, "items": ITEMS, "documents": DOCUMENTS, "disputes": DISPUTES, "fees": FEES, "gaps": GAPS,
     "conflicts": CONFLICTS, "decisions": DECISIONS, "bank": BANK, "rates": RATES,
-    "unknown_customers": UNKNOWN_CUSTOMERS,
+    "unknown_customers": UNKNOWN_CUSTOMERS, "orders": ORDERS,
 }  # fmt: skip
 
 SUMMARY = schema_of(PAYOUT_COLUMNS)
@@ -142,6 +145,7 @@ class Inputs:
     calendar: BankCalendar
     rates: DataFrame = field(default_factory=lambda: empty_frame(RATES))
     unknown_customers: DataFrame = field(default_factory=lambda: empty_frame(UNKNOWN_CUSTOMERS))
+    orders: DataFrame = field(default_factory=lambda: empty_frame(ORDERS))
 
 
 class Finding(Struct, frozen=True):

@@ -242,6 +242,18 @@ class Code(StrEnum):
         "A payment is in no payout though its time has passed",
         "Ask the provider in which payout it went",
     )
+    ORDER_NOT_DELIVERED = (
+        "ORDER_NOT_DELIVERED",
+        Severity.MEDIUM,
+        "The payment's order was not delivered",
+        "Deliver the order, or refund the payment",
+    )
+    ORDER_NOT_PAID = (
+        "ORDER_NOT_PAID",
+        Severity.MEDIUM,
+        "The order was delivered and no payment names it",
+        "Look for the payment under another name, or ask the customer for it",
+    )
     TRANSFER_RETURNED = (
         "TRANSFER_RETURNED",
         Severity.MEDIUM,

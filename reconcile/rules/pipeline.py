@@ -23,6 +23,7 @@ from reconcile.rules.keys import Said, find_keys, read_metadata
 from reconcile.rules.ledger import Ledger, choose_payments, find_payers, group_reversals, number_together, to_payments
 from reconcile.rules.lines import build_documents, build_lines, name_exceptions
 from reconcile.rules.moved_vat import describe_reversed, move_vat
+from reconcile.rules.orders import find_order_differences
 from reconcile.rules.outcomes import Code, Outcome
 from reconcile.rules.payouts import add_up, find_identity_breaks, find_misplaced, place_items
 from reconcile.rules.placement import place_keyed, place_set_aside, set_aside
@@ -214,6 +215,7 @@ def reconcile(inputs: Inputs) -> Result:
         *find_lonely_notes(ledger, applied),
         *find_disputes(ledger, applied, disputes, inputs),
         *find_overdue(ledger, standing, misses),
+        *find_order_differences(inputs),
     ]
     gated = withhold(found, summary, inputs)
     findings = sort_findings(add_days(merge_currency_differences(gated.reported), rows, summary, inputs))

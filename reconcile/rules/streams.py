@@ -32,7 +32,13 @@ class Gate:
 
 
 _MISSING = frozenset(
-    {Code.INVOICE_NO_PAYMENT, Code.ITEM_IN_NO_PAYOUT, Code.PAYOUT_NOT_IN_BANK, Code.CREDIT_NOTE_NO_REFUND}
+    {
+        Code.INVOICE_NO_PAYMENT,
+        Code.ITEM_IN_NO_PAYOUT,
+        Code.PAYOUT_NOT_IN_BANK,
+        Code.CREDIT_NOTE_NO_REFUND,
+        Code.ORDER_NOT_PAID,
+    }
 )
 _BANK = frozenset({Code.PAYOUT_NOT_IN_BANK, Code.BANK_AMOUNT_DIFF, Code.BANK_SOURCES_DIFFER})
 # Of payouts that the gap touches: a lost dispute or another's share of a payment is a part of their sum.

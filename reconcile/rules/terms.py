@@ -44,6 +44,7 @@ class RuleSet:
     days_to_late: int = 1
     days_to_bank: int = 2
     days_to_deadline: int = 5
+    order_days: int = 3
     bank_amount_bps: int = 1000
     payout_schedule: str = "14:00"
     generic_tax_ids: tuple[str, ...] = ()

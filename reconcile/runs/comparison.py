@@ -96,7 +96,7 @@ _IDS = {
 }
 # Codes of causes: a row of these frames that changed, and whole frames that did.
 OF_ROWS = tuple(f"cause.{name}_{how}" for name in _IDS for how in ("changed", "gone", "new"))
-OF_FRAMES = tuple(f"cause.{name}" for name in ("gaps", "bank", "rates", "transfers"))
+OF_FRAMES = tuple(f"cause.{name}" for name in ("gaps", "bank", "rates", "transfers", "orders"))
 _EVERYWHERE = ("as_of", "calendar", "tariff", "rules", "rules_code", "scope")
 OF_SETTINGS = tuple(f"cause.{name}" for name in _EVERYWHERE)
 

@@ -47,6 +47,7 @@ class Steps:
     pull: Step
     drift: Step
     report: DatedStep
+    orders: DatedStep | None = None
 
 
 @dataclass(slots=True)
@@ -87,10 +88,11 @@ def nightly(
     2. Backfill the event log: what webhooks lost comes in.
     3. Pull every stream, so that objects changed without an event are fresh.
     4. Compare our mirror with the provider's objects and mend what differs.
-    5. Reconcile as of the day. On incomplete data the run says so and reports no item as missing.
-    6. Drop the rows of runs that need not be kept any longer.
-    7. Build the day's reports, of an incomplete run too: they carry its state.
-    8. Say whether the day is over at the provider. The night of a day that still runs is incomplete; a cut's is not.
+    5. Ask the merchant's own system for its orders, where that is set.
+    6. Reconcile as of the day. On incomplete data the run says so and reports no item as missing.
+    7. Drop the rows of runs that need not be kept any longer.
+    8. Build the day's reports, of an incomplete run too: they carry its state.
+    9. Say whether the day is over at the provider. The night of a day that still runs is incomplete; a cut's is not.
 
     No other step that fails stops the night: the next one works on what is there, and the outcome says which failed.
     The same night again reads less, finds the same run and the same files.
@@ -103,6 +105,8 @@ def nightly(
     before: Mapping[str, Step] = {"backfill": steps.backfill, "pull": steps.pull, "drift": steps.drift}
     for name, step in before.items():
         _take(outcome, name, partial(step, connection), is_named=False)
+    if steps.orders is not None:
+        _take(outcome, "orders", partial(steps.orders, connection, on))
     _reconcile(installation, connection, outcome)
     _prune(installation, connection, outcome)
     _take(outcome, "report", lambda: steps.report(connection, on))

@@ -19,6 +19,7 @@ from reconcile.rules.inputs import (
     FEES,
     GAPS,
     ITEMS,
+    ORDERS,
     PAYOUTS,
     RATES,
     UNKNOWN_CUSTOMERS,
@@ -172,6 +173,7 @@ _SCHEMAS: dict[str, Schema] = {
     "bank": BANK,
     "rates": RATES,
     "unknown_customers": UNKNOWN_CUSTOMERS,
+    "orders": ORDERS,
 }
 
 

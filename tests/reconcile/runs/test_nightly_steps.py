@@ -133,3 +133,18 @@ def test_a_refusal_is_an_outcome_not_a_crash(installation: Installation, main: C
 def test_statuses_join_into_the_worst(statuses: list[Completion], joined: Completion) -> None:
     """Nothing done only where nothing at all was done."""
     assert join(statuses) is joined
+
+
+def test_the_orders_are_asked_for_before_the_run(world: "World", installation: Installation, main: Connection) -> None:
+    """The step stands between the comparison and the run, and one that fails leaves the night incomplete."""
+    world.complete(datetime(2026, 9, 12, 6, tzinfo=UTC))
+    called: list[str] = []
+
+    def ask(_connection: Connection, on: date) -> Answer:
+        called.append("orders")
+        return Answer(Completion.PARTLY_DONE, [f"main: orders: 0 answers, as of {on}: no answer"])
+
+    outcome = nightly(installation, main, on=ON, steps=replace(_steps(called), orders=ask))
+    assert called == ["backfill", "pull", "drift", "orders", "report"]
+    assert "main: orders: 0 answers, as of 2026-09-11: no answer" in outcome.lines
+    assert outcome.lines[-1] == "main: the night of 2026-09-11 is incomplete: orders"

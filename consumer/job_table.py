@@ -12,6 +12,7 @@ from consumer.disk import Verdict
 from consumer.doctor import check_endpoint
 from consumer.facts.bankdays import CalendarError, calendar_of, read_calendar
 from consumer.facts.clock import utc_now
+from consumer.facts.durable import drop_old
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from consumer.inbox.record import prune
@@ -31,6 +32,8 @@ ENDPOINT_MINUTE = time(0, 7)
 DIGEST_GRACE = timedelta(hours=2)
 # An hourly look without a finding is of no interest for long.
 _HOURS_KEPT = timedelta(days=7)
+# What waits there for its reader, or was left by a process that was killed.
+_UPLOADS_LAST = timedelta(days=1)
 # Issuers close a month's sales register until the 20th, and the F29 is filed between the 10th and the 28th.
 _REGISTER_DAYS = range(1, 22)
 _STATEMENT_DAYS = range(10, 29)
@@ -122,6 +125,7 @@ def _retention(installation: Installation) -> Job:
         now = utc_now()
         dropped = prune(installation.store, installation.settings, now=now)
         outbox.forget(installation.store, now=now)
+        drop_old((installation.settings.files_dir / "uploads").glob("*"), before=now - _UPLOADS_LAST)
         for connection in installation.settings.all_connections:
             ticks.forget(installation.store, _endpoint_name(connection), before=now - _HOURS_KEPT)
         return f"{dropped} bodies dropped"

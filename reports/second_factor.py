@@ -20,7 +20,7 @@ from reports.tables import RecoveryCode, SecondFactor
 _STEP_SECONDS, _DIGITS, _SECRET_BYTES = 30, 6, 20
 # A device's clock may be off by one step either way.
 _DRIFT = (0, -1, 1)
-_PURPOSE = "second factors"
+PURPOSE = "second factors"
 _RECOVERY_CODES, _RECOVERY_BYTES, _RECOVERY_GROUP = 10, 10, 4
 
 
@@ -53,7 +53,7 @@ def begin(session: Session, settings: Settings, person_id: int, *, now: datetime
     if is_on(session, person_id):
         raise FactorError("people.factor_is_on")
     secret = secrets.token_bytes(_SECRET_BYTES)
-    sealed = cipher(settings, _PURPOSE).encrypt(secret)
+    sealed = cipher(settings, PURPOSE).encrypt(secret)
     session.merge(SecondFactor(person_id=person_id, encrypted=sealed, begun_at=now))
     return base64.b32encode(secret).decode()
 
@@ -132,7 +132,7 @@ def turn_off(session: Session, person_id: int) -> None:
 def _unseal(settings: Settings, row: SecondFactor) -> bytes | None:
     """Return a secret, or None if it was kept under another key of the installation."""
     try:
-        return cipher(settings, _PURPOSE).decrypt(row.encrypted)
+        return cipher(settings, PURPOSE).decrypt(row.encrypted)
     except InvalidToken:
         return None
 

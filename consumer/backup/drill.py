@@ -8,8 +8,9 @@ from pathlib import Path
 
 import msgspec
 import sqlalchemy as sa
+from cryptography.fernet import Fernet, InvalidToken
 from pydantic import SecretStr
-from sqlmodel import col, select
+from sqlmodel import col
 
 from consumer.backup.certificates import Certificate
 from consumer.backup.container import Contents, OnBytes, ignore_bytes
@@ -18,16 +19,19 @@ from consumer.backup.restoring import unpack, unseal_secrets, verify
 from consumer.backup.sealing import Sealed
 from consumer.facts import embedded, schema
 from consumer.facts.durable import write_durably
+from consumer.facts.encryption import cipher
 from consumer.facts.installation import Installation
 from consumer.facts.store import SchemaError, Store
 from consumer.facts.tables.backup import BackupCertificate
-from consumer.facts.tables.inbox import Event, Secret
+from consumer.facts.tables.inbox import Event
 from consumer.facts.work import Completion, Proof, WorkError
-from consumer.webhooks.keyring import cipher, decrypt
 
 SCRATCH = "cuadre_drill_"
 _DRILLS = sa.text("SELECT pg_try_advisory_lock(717081)")
 _LEFT = sa.text("SELECT nspname FROM pg_namespace WHERE starts_with(nspname, :prefix)")
+
+# Tables with a column `encrypted`: what its key is derived for, and the column that names a row.
+ENCRYPTED = {"webhook_secret": ("webhook secrets", "label"), "second_factor": ("second factors", "person_id")}
 
 # What the rooms below can prove of a restored installation next to the live one.
 Prove = Callable[[Installation, Installation], Iterable[Proof]]
@@ -60,7 +64,7 @@ def drill(
             with restored.store.reading() as session:
                 found.newest_fact_at = session.scalar(sa.select(sa.func.max(col(Event.received_at))))
             found.proofs.extend(_prove_whole(restored))
-            found.proofs.append(_prove_secrets(restored, found.contents.manifest.sealed))
+            found.proofs.extend(_prove_secrets(restored, found.contents.manifest.sealed))
             found.proofs.extend(prove(restored, installation))
     except (WorkError, SchemaError, sa.exc.SQLAlchemyError, OSError) as error:
         found.proofs.append(
@@ -135,15 +139,25 @@ def _prove_whole(restored: Installation) -> Iterator[Proof]:
         yield Proof("database", damage[0] if damage else "integrity_check found nothing wrong", is_good=not damage)
 
 
-def _prove_secrets(restored: Installation, sealed: Sealed | None) -> Proof:
-    with restored.store.reading() as session:
-        rows = session.exec(select(Secret)).all()
-    fernet = cipher(restored.settings)
-    lost = [row.label for row in rows if decrypt(fernet, row) is None]
+def _prove_secrets(restored: Installation, sealed: Sealed | None) -> Iterator[Proof]:
+    """Open everything that the database keeps encrypted."""
     where = "the key in the backup" if sealed else "the key of this installation, which is not in the backup,"
-    if lost:
-        return Proof("secrets", f"{where} does not open {', '.join(lost)}", is_good=False)
-    return Proof("secrets", f"{where} opens all {len(rows)} webhook secrets", is_good=True)
+    for table, (purpose, label) in ENCRYPTED.items():
+        fernet = cipher(restored.settings, purpose)
+        name, encrypted = sa.column(label, sa.String), sa.column("encrypted", sa.LargeBinary)
+        with restored.store.reading() as session:
+            rows = session.connection().execute(sa.select(name, encrypted).select_from(sa.table(table))).all()
+        lost = [str(row[0]) for row in rows if not _is_opened(fernet, row[1])]
+        found = f"does not open {', '.join(lost)}" if lost else f"opens all {len(rows)}"
+        yield Proof(purpose, f"{where} {found}", is_good=not lost)
+
+
+def _is_opened(fernet: Fernet, encrypted: bytes) -> bool:
+    try:
+        fernet.decrypt(encrypted)
+    except InvalidToken:
+        return False
+    return True
 
 
 def _to_certificate(path: Path, found: _Findings, *, now: datetime) -> Certificate:

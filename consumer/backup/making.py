@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -17,7 +16,8 @@ from consumer.backup import container, databases
 from consumer.backup.container import FILES, MANIFEST, Manifest, OnBytes, Writer, ignore_bytes
 from consumer.backup.sealing import Sealed, seal
 from consumer.facts import schema
-from consumer.facts.durable import open_synced, sync_folder
+from consumer.facts.clock import utc_now
+from consumer.facts.durable import drop_old, open_synced, sync_folder
 from consumer.facts.installation import Installation, Settings
 from consumer.facts.store import put
 from consumer.facts.tables.backup import Backup
@@ -106,10 +106,7 @@ def total_of(installation: Installation) -> int:
 def scratch_folder(target: Path) -> Iterator[Path]:
     """Make a folder that goes with the block; those that killed processes left behind go after a day."""
     target.mkdir(parents=True, exist_ok=True)
-    for left in target.glob(f"{_DRAFT}*"):
-        with suppress(FileNotFoundError):
-            if left.stat().st_mtime < time.time() - _DRAFT_LASTS.total_seconds():
-                shutil.rmtree(left, ignore_errors=True)
+    drop_old(target.glob(f"{_DRAFT}*"), before=utc_now() - _DRAFT_LASTS)
     folder = Path(mkdtemp(prefix=_DRAFT, dir=target))
     try:
         yield folder

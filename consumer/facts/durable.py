@@ -3,8 +3,10 @@
 import errno
 import os
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
@@ -50,3 +52,11 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def drop_old(folders: Iterable[Path], *, before: datetime) -> None:
+    """Remove folders that were last changed before a moment; another process may remove the same ones."""
+    for folder in folders:
+        with suppress(FileNotFoundError):
+            if datetime.fromtimestamp(folder.stat().st_mtime, UTC) < before:
+                shutil.rmtree(folder, ignore_errors=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import sqlalchemy as sa
 from sqlmodel import select
 
+from consumer.facts import shared_files
 from consumer.facts.clock import utc_now
 from consumer.facts.durable import write_durably
 from consumer.facts.installation import Installation
@@ -69,7 +70,11 @@ def fetch_documents(installation: Installation, provider: Provider) -> Fetched:
 
 
 def _is_here(installation: Installation, row: StatementDocument) -> bool:
-    return row.path is not None and (installation.settings.files_dir / row.path).is_file()
+    if row.path is None:
+        return False
+    path = installation.settings.files_dir / row.path
+    shared_files.fetch(installation, path)
+    return path.is_file()
 
 
 def _keep(installation: Installation, connection: Connection, statement_id: str, content: bytes) -> None:
@@ -78,6 +83,7 @@ def _keep(installation: Installation, connection: Connection, statement_id: str,
     path = FOLDER / connection.name / f"{name}.pdf"
     with write_durably(installation.settings.files_dir / path) as file:
         file.write(content)
+    shared_files.publish(installation, installation.settings.files_dir / path, now=utc_now())
     digest = hashlib.sha256(content).hexdigest()
     _note(installation, connection, statement_id, path=str(path), sha256=digest, size=len(content))
 

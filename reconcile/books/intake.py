@@ -152,7 +152,7 @@ def bring_in(  # noqa: PLR0913 - one file with what its kind needs
     mapping: str | None = None,
 ) -> Intake:  # fmt: skip
     """Take in a file that a program handed over; `term` is the account of a bank file, or the currency of rates."""
-    # What a killed process leaves here goes with the uploads of pages, after a day.
+    # What a killed process leaves here goes with retention, after a day.
     place = installation.settings.files_dir / "uploads"
     place.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=place) as folder:

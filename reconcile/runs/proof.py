@@ -13,7 +13,7 @@ from reconcile.kept.records import read_closed_periods, runs
 from reconcile.kept.snapshots import SnapshotError
 from reconcile.rules.pipeline import UnbalancedError
 from reconcile.runs import comparison, reruns
-from reconcile.tables import ClosedFigure, Period, Run
+from reconcile.tables import EXCEPTION, ClosedFigure, Period, Run
 
 
 def prove(restored: Installation, live: Installation) -> Iterator[Proof]:
@@ -64,7 +64,9 @@ def _prove_run(restored: Installation, run: Run, period: Period | None) -> Proof
         differing = sum(held.differing for held in reruns.compare(session, run, made, most=1))
         if period is not None and made.result is not None:
             mine = select(ClosedFigure.kind, ClosedFigure.subject, ClosedFigure.words)
-            kept = session.exec(mine.where(ClosedFigure.period_id == period.id)).all()
+            # The work list of that moment is closed too, and no part of the run.
+            of_run = ClosedFigure.period_id == period.id, ClosedFigure.kind != EXCEPTION
+            kept = session.exec(mine.where(*of_run)).all()
             again = figures_of(made.result, period.since, period.until)
             differing += sum(1 for _ in find_moved(DataFrame([tuple(row) for row in kept], columns=KEYS), again))
     if made.changed_since:

@@ -5,14 +5,14 @@ import re
 import secrets
 import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from werkzeug.datastructures import FileStorage
 
 from consumer.facts import shared_files
+from consumer.facts.durable import drop_old
 from consumer.facts.installation import Installation
 from consumer.facts.messages import RefusalError
 from reconcile.books.intake import to_safe_name
@@ -45,7 +45,7 @@ class Staged:
 
 def stage(installation: Installation, place: str, content: Row, *, who: str, now: datetime) -> Staged:
     """Put something aside for its reader; what waited for more than a day goes."""
-    _drop_old(installation.settings.files_dir / place, now)
+    drop_old((installation.settings.files_dir / place).glob("*"), before=now - _LASTS)
     shared_files.withdraw_old(installation, installation.settings.files_dir / place, before=now - _LASTS)
     key = secrets.token_hex(16)
     folder = installation.settings.files_dir / place / key
@@ -69,14 +69,6 @@ def find(installation: Installation, place: str, key: str, *, who: str) -> Stage
     except FileNotFoundError:
         return None
     return Staged(key, folder, kept["content"]) if kept["who"] == who else None
-
-
-def _drop_old(place: Path, now: datetime) -> None:
-    for folder in place.glob("*"):
-        # Two requests at once drop the same ones.
-        with suppress(FileNotFoundError):
-            if datetime.fromtimestamp(folder.stat().st_mtime, UTC) < now - _LASTS:
-                shutil.rmtree(folder, ignore_errors=True)
 
 
 class UploadError(RefusalError):

@@ -1,5 +1,7 @@
 """The table of jobs: what is planned when in both countries, and how each job says what came of it."""
 
+import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -107,3 +109,15 @@ def test_a_fiscal_pull_that_reaches_nobody_is_incomplete(jobs: Callable[..., dic
 def test_retention_says_what_it_dropped(jobs: Callable[..., dict[str, Job]]) -> None:
     """An empty inbox has nothing to drop."""
     assert jobs()["retention"].run(date(2026, 10, 9)) == "0 bodies dropped"
+
+
+@sqlite_only
+def test_retention_drops_what_waited_for_a_day(jobs: Callable[..., dict[str, Job]], settings: Settings) -> None:
+    """Uploads of yesterday go, also those that a killed process left; what came since stays."""
+    old, new = (settings.files_dir / "uploads" / name for name in ("tmpabc", "0" * 32))
+    for folder in (old, new):
+        folder.mkdir(parents=True)
+        (folder / "facturas.csv").write_text("folio\n")
+    os.utime(old, (time.time() - 90_000,) * 2)
+    jobs()["retention"].run(date(2026, 10, 9))
+    assert (old.exists(), new.exists()) == (False, True)

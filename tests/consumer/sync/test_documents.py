@@ -85,6 +85,23 @@ def test_a_document_is_fetched_once_and_lies_in_the_archive(
     assert files.asked == ["https://files.test/1?sig=a"]
 
 
+@pytest.mark.both_databases
+def test_another_machine_does_not_fetch_a_document_again(
+    installation: Installation, provider: Provider, files: Files, tmp_path: Path
+) -> None:
+    """With PostgreSQL it comes out of the database, with one folder for all it is there."""
+    read_streams(installation, provider, STREAM)
+    place = {"data_dir": tmp_path / "other"}
+    if installation.store.is_sqlite:
+        place["shared_dir"] = installation.settings.data_dir
+    other = Installation(installation.settings.model_copy(update=place), installation.store)
+    read_streams(other, provider, STREAM)
+    assert len(files.asked) == 1
+    row = document(other)
+    assert row.path is not None
+    assert (other.settings.files_dir / row.path).read_bytes() == PDF
+
+
 class CountedBudget(Budget):
     turns = 0
 

@@ -15,6 +15,7 @@ from pydantic import SecretStr
 from sqlmodel import SQLModel
 
 from consumer.backup import making
+from consumer.backup.drill import ENCRYPTED
 from consumer.backup.making import make_backup
 from consumer.backup.nightly import run_nightly_backup
 from consumer.backup.restoring import check_whole, restore
@@ -27,6 +28,7 @@ from consumer.facts.work import WorkError
 from consumer.webhooks.keyring import NewSecret, keep_secret
 from reconcile.kept import snapshots
 from reconcile.runs.proof import prove
+from reports import second_factor
 from tests.databases import make_database
 from tests.merchant import row_of, start_apart
 
@@ -164,7 +166,8 @@ def test_a_drill_proves_a_backup_and_keeps_the_certificate(
     assert row["newest_fact_at"] == "2026-09-10T15:00:00Z"
     assert row["rto_seconds"] > 0
     assert row["rpo_seconds"] == round((datetime.fromisoformat(row["drilled_at"]) - NOW).total_seconds())
-    assert proofs["secrets"] == "the key in the backup opens all 1 webhook secrets"
+    assert proofs["webhook secrets"] == "the key in the backup opens all 1"
+    assert proofs["second factors"] == "the key in the backup opens all 0"
     assert proofs["main closed periods"].startswith("1 as in the live database, digest ")
     assert proofs["main run 1"] == (
         f"of the last closed period: made again under the same id {run_id}, every row the same"
@@ -208,7 +211,7 @@ def _lose_the_key(installation: Installation) -> str:
     """Keep a secret that the key of the backup does not open."""
     with installation.store.connection() as connection:
         connection.execute(sa.text("UPDATE webhook_secret SET label = 'old', encrypted = :x"), {"x": b"another key's"})
-    return "secrets: the key in the backup does not open old"
+    return "webhook secrets: the key in the backup does not open old"
 
 
 @pytest.mark.parametrize(("before", "after"), [(_change_inputs, None), (None, _change_a_figure), (_lose_the_key, None)])
@@ -227,6 +230,15 @@ def test_a_drill_that_fails_says_what_and_keeps_its_certificate(
     assert row["state"] == "failed"
     assert failed[0].startswith(reason)
     assert (str(proof.verdict), reason in proof.found) == ("failure", True)
+
+
+def test_everything_encrypted_is_opened_by_the_drill(installation: Installation) -> None:
+    """Every table with a column of that name is known to the drill, under the key that its owner derives."""
+    tables = {name for name, table in SQLModel.metadata.tables.items() if "encrypted" in table.columns}
+    assert set(ENCRYPTED) == tables
+    purposes = {purpose for purpose, _label in ENCRYPTED.values()}
+    assert purposes == {"webhook secrets", second_factor.PURPOSE}
+    assert installation.store is not None
 
 
 def test_a_backup_that_cannot_be_restored_fails_with_status_1(backup: Path, call: Call) -> None:
@@ -308,6 +320,6 @@ def test_nights_keep_as_many_backups_as_are_wanted(closed: "World", installation
     )
     _lose_the_key(installation)
     failed = run_nightly_backup(kept, prove, now=NOW + timedelta(days=3))
-    assert (failed.complete, failed.lines[1]) == (False, "secrets: the key in the backup does not open old")
+    assert (failed.complete, failed.lines[1]) == (False, "webhook secrets: the key in the backup does not open old")
     assert len(making.list_backups(folder)) == 3
     assert closed.connection == "main"

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import click
-from flask import Flask
+from flask import Flask, request
 from sqlmodel import func, select
 
 from consumer import disk
 from consumer import job_table as table
+from consumer.access_log import log_access
 from consumer.alarms.pings import Pings
 from consumer.backup.nightly import run_nightly_backup
 from consumer.backup_age import BackupGauges
@@ -50,7 +51,7 @@ from consumer.sync.pull import pull
 from consumer.sync.reach import MirrorGauges
 from consumer.sync.streams import CUT_STREAMS, STREAMS
 from consumer.sync.windows import unclosed_windows
-from consumer.webhooks.blueprint import RefusalLog, webhooks
+from consumer.webhooks.blueprint import ROUTE, RefusalLog, webhooks
 from cuadre import main
 from reconcile.books.bank_files import import_bank_file
 from reconcile.books.folder import FolderWatch, look_again
@@ -62,7 +63,7 @@ from reconcile.runs import run as runs
 from reconcile.runs.nightly import NightlyOutcome, Steps, nightly
 from reconcile.runs.proof import prove
 from reconcile.tables import BankFile, Decision, ExchangeRate, InvoiceFile, PayoutReport, Run
-from reports import archive, pages, people
+from reports import archive, pages, people, trail
 from reports.alarms import find_headline, find_signals
 from sandbox.demo import Address, Files, Findings, NotServedError, Summary, Terms, alone_in, play, show, write_settings
 from sandbox.scenarios import NAMES, UnknownScenarioError, build_scenario
@@ -83,6 +84,8 @@ def create_app(installation: Installation, refusals: RefusalLog | None = None) -
     """Build the receiver and the pages of one installation."""
     app = Flask(__name__, static_folder=None)
     app.config["SECRET_KEY"] = installation.settings.secret_key.get_secret_value()
+    if installation.settings.access_log:
+        app.before_request(_name_route)
     app.register_blueprint(webhooks(installation, refusals=refusals))
     pages.register(app, installation, errands=errands(installation))
     gauges = (
@@ -92,7 +95,14 @@ def create_app(installation: Installation, refusals: RefusalLog | None = None) -
     app.register_blueprint(
         health(installation, is_allowed=pages.token_check(installation), gauges=gauges, is_shared=are_counters_shared())
     )
+    if installation.settings.access_log:
+        app.wsgi_app = log_access(app.wsgi_app, installation.settings.trusted_proxies)  # type: ignore[method-assign]
     return app
+
+
+def _name_route() -> None:
+    """Leave the route for the access log: an address may hold the key of a link."""
+    request.environ[ROUTE] = "none" if request.url_rule is None else request.url_rule.rule
 
 
 def serve_all() -> Flask:
@@ -133,12 +143,26 @@ def start_scheduler(installation: Installation) -> Callable[[], None]:
     pings = Pings(installation.settings.ping_urls)
     scheduler = schedule.start(job_table(installation), installation.store, worker=worker_name(), pings=pings)
     stop_watching = start_watching(installation)
+    if installation.settings.trail_url is not None:
+        start_trail(installation)
 
     def finish() -> None:
         stop_watching()
         scheduler.shutdown()
 
     return finish
+
+
+def start_trail(installation: Installation) -> None:
+    """Hand on the trail from a thread of this process."""
+
+    def look() -> float:
+        trail.hand_on(installation, now=utc_now())
+        return trail.REST_SECONDS
+
+    threading.Thread(
+        target=keep_at, args=(look,), kwargs={"until": threading.Event()}, name="trail", daemon=True
+    ).start()
 
 
 def start_watching(installation: Installation) -> Callable[[], None]:

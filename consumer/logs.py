@@ -6,6 +6,13 @@ import sys
 import structlog
 
 
+def set_level(level: str) -> None:
+    """Let the program's own lines through from a level on, and of libraries warnings at most."""
+    number = logging.getLevelNamesMapping()[level.upper()]
+    logging.getLogger("cuadre").setLevel(number)
+    logging.getLogger().setLevel(max(logging.WARNING, number))
+
+
 def configure_logs() -> None:
     """Set up both kinds of logger that the rooms and the libraries use."""
     on_terminal = sys.stderr.isatty()

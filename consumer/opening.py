@@ -18,6 +18,7 @@ from consumer.facts.installation import Installation, Settings
 from consumer.facts.settings import ConfigError
 from consumer.facts.store import Store
 from consumer.jobs import ticks
+from consumer.logs import set_level
 
 # The job whose tick marks a database as a demo's.
 DEMO = "demo"
@@ -35,6 +36,7 @@ def open_installation(
     refused: the process that started this one works on those tables.
     """
     settings = read_settings(environ)
+    set_level(settings.log_level)
     check_whole(settings)
     check(settings)
     read_targets(settings)

@@ -15,7 +15,7 @@ from reconcile.kept.records import read_summary
 from reconcile.tables import ExceptionRow, Run
 from reports.frames import latest_runs
 from reports.standing import totals_by_code
-from reports.tables import AuditEntry
+from reports.tables import AuditEntry, TrailMark
 
 # A login with a password where people log in by the company's own identity provider.
 BREAK_GLASS = "break-glass login"
@@ -42,6 +42,7 @@ def find_signals(session: Session, connection: Connection, now: datetime) -> Ite
     yield from found.values()
     if connection.name == "main":
         yield from _find_break_glass(session, now)
+        yield from _find_failed_trail(session)
 
 
 def _newest_by_code(session: Session, conditions: Sequence[sa.ColumnElement[bool]]) -> dict[str, str]:
@@ -54,6 +55,12 @@ def _newest_by_code(session: Session, conditions: Sequence[sa.ColumnElement[bool
         .group_by(col(ExceptionRow.code))
     )
     return {code: f"{opened_on} {number or 0:09}" for code, opened_on, number in session.execute(asked)}
+
+
+def _find_failed_trail(session: Session) -> Iterator[Signal]:
+    since = session.scalar(sa.select(sa.func.min(col(TrailMark.failed_since))))
+    if since is not None:
+        yield Signal("", "trail", CAUSES["trail"], found=f"not handed on since {format_instant(since)}")
 
 
 def _find_break_glass(session: Session, now: datetime) -> Iterator[Signal]:

@@ -9,15 +9,15 @@ from sqlmodel import Session, col
 
 from consumer.facts.clock import utc_now
 from consumer.facts.columns import Kind, to_columns
-from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventConflict, EventReplay
+from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventConflict
 from consumer.facts.tables.jobs import Tick, TickState, is_in_state, is_job_of, to_shown
 from consumer.facts.tables.sync import GAP_KEYS, Window, WindowState, to_gap
 from consumer.facts.taxids import mask_accounts
 from reconcile.kept.records import read_summary
-from reconcile.tables import Decision, ExceptionChange, Run
+from reconcile.tables import Run
 from reports.listing import Listing, Statement, Wanted, count, search, select_from
 from reports.shapes.spans import Row
-from reports.tables import AuditEntry
+from reports.trail import TRAIL_KEYS, trail_parts
 
 
 def trouble(session: Session, connections: Sequence[str]) -> Sequence[tuple[str, str, int]]:
@@ -83,34 +83,10 @@ def _show_job(tick: Tick) -> Row:
     return dict(to_shown(tick, now=utc_now()))
 
 
-TRAIL_KEYS = ("at", "who", "action", "subject", "address")
-
-
 def _trail(wanted: Wanted) -> Statement:
-    """Join the trail of the pages with decisions, changes of exceptions and replays, made on pages or by commands.
-
-    What runs change of an exception is no person's doing and is left out.
-    """
-    space = sa.literal(" ")
-    nowhere = sa.literal("")
-    own = sa.select(*(getattr(AuditEntry, key) for key in TRAIL_KEYS))
-    pair = col(Decision.connection) + space + col(Decision.resource_id) + space + col(Decision.doc_key)
-    decided = sa.select(col(Decision.at), col(Decision.author), col(Decision.kind), pair, nowhere)
-    about = sa.literal("exception ") + col(ExceptionChange.connection) + space + col(ExceptionChange.exception_id)
-    changed = sa.select(
-        col(ExceptionChange.at),
-        col(ExceptionChange.author),
-        sa.literal("change ") + col(ExceptionChange.change),
-        about,
-        nowhere,
-    ).where(~col(ExceptionChange.author).startswith("run "))
-    event = sa.literal("event ") + col(EventReplay.connection) + space + col(EventReplay.event_id)
-    replayed = sa.select(
-        col(EventReplay.replayed_at), col(EventReplay.replayed_by), sa.literal("replay"), event, nowhere
-    )
-    named = [query.with_only_columns(*(c.label(k) for c, k in zip(query.selected_columns, TRAIL_KEYS, strict=True)))
-             for query in (own, decided, changed, replayed)]  # fmt: skip
-    whole = sa.union_all(*named).subquery()
+    """Join the parts of the trail, whether made on pages or by commands."""
+    whole = sa.union_all(*(part.with_only_columns(*(part.selected_columns[key] for key in TRAIL_KEYS))
+                           for part in trail_parts().values())).subquery()  # fmt: skip
     query = sa.select(*(whole.c[key] for key in TRAIL_KEYS))
     found = search(query, wanted, whole.c.who, whole.c.action, whole.c.subject, whole.c.address)
     return found.order_by(whole.c.at.desc(), whole.c.subject)

@@ -149,6 +149,17 @@ class ReportOrder(SQLModel, table=True):
     finished_at: datetime | None = moment()
 
 
+class TrailMark(SQLModel, table=True):
+    """How far a part of the trail was handed on, and since when that fails."""
+
+    __tablename__ = "trail_mark"
+
+    part: str = Field(primary_key=True)
+    last_id: int
+    claimed_until: datetime | None = moment()
+    failed_since: datetime | None = moment()
+
+
 class AuditEntry(SQLModel, table=True):
     __tablename__ = "audit_entry"
     __table_args__ = (Index("audit_entry_at", "at"),)

@@ -24,6 +24,7 @@ from consumer.facts.addresses import Network
 from consumer.facts.countries import COUNTRIES, Country
 from consumer.facts.order_check import OrderCheck
 from consumer.facts.taxids import TaxIdError, to_tax_id
+from consumer.facts.trails import check_trail_url
 
 # Longer than any word, and no key held down.
 _SHORTEST_KEY, _FEWEST_LETTERS = 24, 8
@@ -121,6 +122,11 @@ def _to_hours(value: object) -> object:
     return value
 
 
+def _check_trail(value: SecretStr) -> SecretStr:
+    check_trail_url(value.get_secret_value())
+    return value
+
+
 def _check_ping(value: SecretStr) -> SecretStr:
     _check_url(value.get_secret_value())
     return value
@@ -159,6 +165,7 @@ _LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1"))
 Engine = Annotated[str, AfterValidator(_check_engine)]
 TimeOfDay = Annotated[time, BeforeValidator(_to_time)]
 Hours = Annotated[tuple[time, time], BeforeValidator(_to_hours)]
+TrailUrl = Annotated[SecretStr, AfterValidator(_check_trail)]
 PingUrl = Annotated[SecretStr, AfterValidator(_check_ping)]
 
 
@@ -239,6 +246,9 @@ class Settings(BaseModel):
     smtp_url: Key | None = None
     alert_digest_at: TimeOfDay | None = None
     quiet_hours: Hours | None = None
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    access_log: bool = False
+    trail_url: TrailUrl | None = None
     ping_urls: dict[str, PingUrl] = Field(default_factory=dict)
     books_folder: Path | None = None
     backup_dir: Path | None = None

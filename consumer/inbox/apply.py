@@ -33,6 +33,8 @@ LEASE = timedelta(seconds=60)
 _LONGEST_WAIT = timedelta(hours=1)
 _JITTER = random.SystemRandom()
 _LOG = logging.getLogger(__name__)
+# Each line of an event, from its receipt to the run that read it, bears its id.
+_EVENTS = logging.getLogger("cuadre.events")
 
 _DUE = (EventState.WAITING.value, EventState.FAILED.value)
 _COLUMNS = (
@@ -252,6 +254,10 @@ def apply_pending(
         _LOG.warning("a lease ended before its %d events were applied; another worker has them", len(claimed))
         return outcome
     outcome.count(settled)
+    if _EVENTS.isEnabledFor(logging.DEBUG):
+        for one in settled:
+            fields = {"connection": one.event.connection, "event_id": one.event.id, "state": one.state.value}
+            _EVENTS.debug("event applied", extra=fields)
     for name in sorted(outcome.types_ignored):
         _LOG.warning("events of type %r are kept and ignored: no handler", name)
     return outcome

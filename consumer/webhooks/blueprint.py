@@ -28,6 +28,8 @@ Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
 Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 
+# Where the route and the event are left for the access log.
+ROUTE, EVENT = "cuadre.route", "cuadre.event"
 _PIECE = 65_536
 # A sender that is refused before it has finished sees a broken connection instead of the answer.
 _DRAINED = 16 * 1024 * 1024
@@ -92,6 +94,7 @@ _EVERY_SECONDS = 10.0
 # What a sender with another secret, or another clock, is refused for.
 _UNPROVEN = {"forged", "secret_ended", "too_old", "too_far_ahead"}
 _LOG = logging.getLogger(__name__)
+_EVENTS = logging.getLogger("cuadre.events")
 
 
 class RefusalLog:
@@ -195,13 +198,18 @@ class Receiver:
         _secret_used(connection.name, secrets[used].label).set(now.timestamp())
         try:
             arrival = read_arrival(body, connection=connection, source=Source.WEBHOOK, received_at=now)
-            return self.writer.store(arrival, signed=Use(secrets[used], now))
+            environ[EVENT] = arrival.id
+            verdict = self.writer.store(arrival, signed=Use(secrets[used], now))
         except SecretEndedError:
             raise RejectedError(401, "secret_ended") from None
         except UnusableEventError as problem:
             raise RejectedError(422, problem.reason) from None
         except NotStoredError as problem:
             raise RejectedError(503, problem.reason) from None
+        if _EVENTS.isEnabledFor(logging.DEBUG):
+            fields = {"connection": connection.name, "event_id": arrival.id, "verdict": verdict.value}
+            _EVENTS.debug("event received", extra=fields)
+        return verdict
 
     def _connection(self, name: str) -> Connection:
         try:
@@ -216,6 +224,7 @@ class Receiver:
             name = _find_connection(environ)
             if name is None:
                 return application(environ, start_response)
+            environ[ROUTE] = f"{_PATH}/<connection>"
             answer = self.answer(name, environ)
             start_response(answer.status, answer.headers)
             # A list, since the server hands one over whole and steps through anything else.

@@ -33,6 +33,7 @@ from reconcile.rules.inputs import Finding, Inputs, Result
 from reconcile.rules.outcomes import Code, Recon
 from reconcile.rules.pipeline import reconcile
 from reconcile.rules.streams import withheld_by
+from reconcile.runs.event_lines import log_events
 from reconcile.runs.publication import (
     Values,
     Written,
@@ -117,6 +118,7 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
             earlier = session.get(Run, (connection.name, snapshot.run_id))
         release_arrow_memory()
         if is_published(earlier) and not dry_run:
+            log_events(installation.store, connection.name, earlier.id, started_at=started_at)
             return RunOutcome.of(earlier)
         watch(f"matching {len(snapshot.inputs.items)} items with {len(snapshot.inputs.documents)} documents")
         if dry_run:
@@ -146,7 +148,9 @@ def _keep_and_publish(
             store, outcome.result, found, packed, connection=outcome.connection, run_id=outcome.run_id
         )
     with store.transaction() as session:
-        return publish(session, snapshot, outcome, listed, staged, started_at=started_at)
+        published = publish(session, snapshot, outcome, listed, staged, started_at=started_at)
+    log_events(store, outcome.connection, published.run_id, started_at=started_at)
+    return published
 
 
 def take_snapshot(

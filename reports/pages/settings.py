@@ -79,6 +79,10 @@ def _describe(value: object) -> str | None:
             return translate("set", language)
         case tuple() if value and isinstance(value[0], SecretStr):
             return translate("{n} set", language, n=len(value)) if len(value) > 1 else translate("1 set", language)
+        case tuple() if value and isinstance(value[0], time):
+            return "–".join(at.strftime("%H:%M") for at in value)
+        case dict():
+            return ", ".join(sorted(value)) or None
         case tuple():
             return ", ".join(map(str, value)) or None
         case time():

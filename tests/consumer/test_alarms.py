@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -266,3 +267,15 @@ def test_a_database_that_is_away_is_logged_once(installation: Installation, monk
 
 def _refuse(_store: object) -> Check:
     raise sa.exc.OperationalError("SELECT 1", {}, Exception("gone"))
+
+
+@pytest.mark.parametrize(("folder", "expected"), [(None, set()), ("backups", {("", "backup", "high", 1)})])
+def test_where_backups_are_nightly_their_want_is_an_alarm(
+    installation: Installation, tmp_path: Path, folder: str | None, expected: set[tuple[str, str, str, int]]
+) -> None:
+    """Who keeps backups otherwise is not woken for them."""
+    more = {} if folder is None else {"backup_dir": tmp_path / folder}
+    nightly = Installation(installation.settings.model_copy(update=more), installation.store)
+    Watch(nightly, now=lambda: NOW).look()
+
+    assert standing(nightly) == expected

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,10 +13,12 @@ from reconcile.kept.records import read_summary
 from reports import run_history
 from reports.control import SIDES
 from reports.packs.contents import Month
-from reports.packs.paper import Paper
 from reports.shapes import notation
 from reports.shapes.build import Report
 from reports.shapes.definitions import label_of, title_of
+
+if TYPE_CHECKING:
+    from reports.packs.paper import Paper
 
 # Sums of payouts in the order in which they lead to what was paid out.
 _SUMS = (
@@ -93,6 +95,8 @@ class Page:
 
 def draw(month: Month, figures: Figures, page: Page) -> bytes:
     """Return the page as a PDF."""
+    from reports.packs.paper import Paper  # noqa: PLC0415 - a tenth of the program's start, for one file a month
+
     language = page.language
     paper = Paper(translate("month.title", language), language=language, at=month.period.closed_at)
     paper.facts(_say_period(month, language))
@@ -139,7 +143,7 @@ def _say_period(month: Month, language: str) -> list[tuple[str, str]]:
     ]
 
 
-def _draw_amounts(paper: Paper, figures: Figures, language: str) -> None:
+def _draw_amounts(paper: "Paper", figures: Figures, language: str) -> None:
     """Write what was paid out, and what was still to come, by currency."""
     standing = (f"{word('status', name, language)} {count}" for name, count in sorted(figures.payouts.items()))
     blocks = {

@@ -317,6 +317,13 @@ def test_the_code_keeps_its_rules(rule: str) -> None:
     assert offences(rule) == []
 
 
+def test_every_migration_has_a_number_of_its_own() -> None:
+    """Of two with one number Alembic would know one alone, and its tables would be missing."""
+    versions = (ROOT / "consumer" / "facts" / "migrations" / "versions").glob("*.py")
+    numbers = sorted(path.name[:4] for path in versions)
+    assert numbers == [f"{number:04}" for number in range(100, 100 + len(numbers))]
+
+
 def test_the_rules_see_offences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that breaks every rule is caught by each of them, so that a green run means something."""
     bad = tmp_path / "reconcile" / "rules" / "utils.py"

@@ -5,8 +5,8 @@ from alembic import op
 
 from consumer.facts.tables.columns import UtcDateTime
 
-revision = "0105"
-down_revision = "0104"
+revision = "0106"
+down_revision = "0105"
 branch_labels = None
 depends_on = None
 

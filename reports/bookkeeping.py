@@ -7,6 +7,7 @@ from sqlmodel import Session, col
 
 from consumer.facts.columns import Kind, to_columns
 from consumer.facts.money import format_decimal
+from reconcile.journal.exporting import EARLIEST
 from reconcile.tables import (
     BANK_LINE_KEYS,
     PERIOD_KEYS,
@@ -15,6 +16,7 @@ from reconcile.tables import (
     ClosedFigure,
     Decision,
     InvoiceFile,
+    JournalExport,
     LocalInvoice,
     LocalInvoiceChange,
     PayoutReport,
@@ -163,6 +165,16 @@ def _decimal(amount: int | None, currency: str) -> str | None:
     return None if amount is None else format_decimal(amount, currency)
 
 
+def _journal_exports(wanted: Wanted) -> Statement:
+    query = select_from(JournalExport, wanted, JournalExport.author, JournalExport.profiles)
+    return query.order_by(col(JournalExport.id).desc())
+
+
+def _show_export(export: JournalExport) -> Row:
+    """Leave the first day empty where the export began with all days."""
+    return {"export": export.id, "since": None if export.since == EARLIEST else export.since}
+
+
 _PERIODS = Listing(
     "periods",
     to_columns(PERIOD_KEYS, period=Kind.INT, adjustments=Kind.INT),
@@ -209,6 +221,12 @@ LISTS = tuple(
             ("standing", "undone"),
         ),
         _PERIODS,
+        Listing(
+            "journal-exports",
+            to_columns("connection export at author since until profiles entries run_id"),
+            _journal_exports,
+            _show_export,
+        ),
         Listing(
             "closed-figures",
             to_columns("connection period kind subject words", period=Kind.INT),

@@ -23,7 +23,7 @@ from consumer.facts.tables.sync import Drift
 from reconcile.journal.applied import read_applied
 from reconcile.kept import chunks, extracts, records
 from reconcile.tables import Run
-from reports import business, frames, run_history, standing
+from reports import business, frames, journals, run_history, standing
 from reports.control import Books, control
 from reports.frames import Part
 from reports.query import Query, Source
@@ -174,6 +174,13 @@ def _cash_application(source: Source) -> Iterable[Part]:
             yield run.connection, chunks.filter_rows(table, masks)
 
 
+def _journal(source: Source) -> Iterable[Row]:
+    try:
+        yield from journals.journal_rows(source)
+    except RefusalError as error:
+        raise NoRunError(error.message) from None
+
+
 def _rollforward(source: Source) -> Iterable[Row]:
     rows = frames.read_extracts(source.session, source.runs, chunks.ROLLFORWARD)
     return (row for row in rows if source.query.span.holds(row["date"]))
@@ -248,6 +255,7 @@ def _drift(source: Source) -> Iterator[Row]:
 
 MAKERS: dict[str, Maker] = {
     "exceptions": _exceptions,
+    "journal": _journal,
     "receivables": _receivables,
     "clearing-rollforward": _rollforward,
     "transfers": _transfers,

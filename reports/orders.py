@@ -34,6 +34,7 @@ _OF_LINES = frozenset(
         "cash-application",
         "clearing-rollforward",
         "control",
+        "journal",
     }
 )
 # Each holds a report in memory and a core for minutes; the pages must still answer.

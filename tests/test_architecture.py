@@ -28,7 +28,6 @@ DOORS = {
     "reports": (
         "consumer.facts",
         "reconcile.tables",
-        "reconcile.journal.applied",
         "reconcile.kept.chunks",
         "reconcile.kept.extracts",
         "reconcile.kept.records",

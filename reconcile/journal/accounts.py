@@ -53,6 +53,8 @@ class _Section(Struct, frozen=True, forbid_unknown_fields=True):
     chart: Literal["cl", "mx"] | None = None
     provider: _Provider | None = None
     rounding: dict[str, str] = msgspec.field(default_factory=dict)
+    profiles: tuple[str, ...] = ()
+    options: dict[str, str] = msgspec.field(default_factory=dict)
     accounts: _Codes = msgspec.field(default_factory=dict)
     means: dict[str, _Codes] = msgspec.field(default_factory=dict)
     differences: _Codes = msgspec.field(default_factory=dict)
@@ -86,6 +88,16 @@ class AccountMap:
             if currency in section.rounding:
                 return to_minor(section.rounding[currency], currency)
         return _ROUNDING
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """Return the layouts of the ledger, where the file names some."""
+        return next((section.profiles for section in self._layers if section.profiles), ())
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """Return the values that layouts ask for, those of the connection before those of all."""
+        return {name: value for section in reversed(self._layers) for name, value in section.options.items()}
 
     def all_accounts(self) -> Iterator[tuple[str, Account]]:
         """Yield every account that can be found, with the means of payment or the reason it is for."""

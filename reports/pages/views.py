@@ -13,6 +13,7 @@ from reports.catalogue import NoRunError
 from reports.listing import Page
 from reports.pages import desk
 from reports.pages.drawing import Bar, bars
+from reports.pages.words import refusal
 from reports.query import Query
 from reports.shapes.build import AGES, CREDIT, CURRENCY
 from reports.windows import Window
@@ -27,6 +28,7 @@ PLACES = {
     "in-transit": "in-transit",
     "clearing": "clearing-rollforward",
     "cash-application": "cash-application",
+    "journal": "journal",
     "transfers": "transfers",
     "statements": "statement-check",
     "tax-statements": "tax-statements",
@@ -63,8 +65,9 @@ def show(place: str) -> ResponseReturnValue:
             ages = windows.ages(desk.installation(), query)
         else:
             found = windows.find(desk.installation(), query, start, ROWS)
-    except NoRunError:
-        return render_template("view.html", report=None, place=place, name=PLACES[place])
+    except NoRunError as error:
+        reason = refusal(error.message, desk.language())
+        return render_template("view.html", report=None, place=place, name=PLACES[place], reason=reason)
     return render_template(
         "view.html",
         report=found.report,

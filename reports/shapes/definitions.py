@@ -128,6 +128,15 @@ _CATALOGUE = (
         range_on="date",
     ),
     Definition(
+        "journal",
+        _with_connection(
+            "entry_id external_id date period entry_type description line account_key account cost_centre debit credit "
+            "currency tax_id doc_type doc_folio doc_uuid operation reverses run_id"
+        ),
+        sort=("connection", "date", "entry_id", "line"),
+        range_on="date",
+    ),
+    Definition(
         "transfers",
         _with_connection(
             "transfer_id direction status amount currency counterparty_tax_id counterparty_name institution "

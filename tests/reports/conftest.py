@@ -237,6 +237,11 @@ def filled_sqlite(migrated_sqlite: Path, tmp_path_factory: pytest.TempPathFactor
     return path
 
 
+def keep_accounts(settings: Settings) -> None:
+    """Write an account map with the chart of Chile."""
+    settings.config_dir.joinpath("accounts.toml").write_text('chart = "cl"\n', encoding="utf-8")
+
+
 @pytest.fixture
 def installation(
     settings: Settings, tmp_path: Path, migrated_sqlite: Path, filled_sqlite: Path, request: pytest.FixtureRequest
@@ -244,6 +249,7 @@ def installation(
     """An installation on SQLite; what differs between databases is tested in `test_both_databases`."""
     shutil.copy(filled_sqlite if "reconciled" in request.fixturenames else migrated_sqlite, tmp_path / "reports.db")
     store = Store(f"sqlite:///{tmp_path / 'reports.db'}")
+    keep_accounts(settings)
     yield Installation(settings=settings, store=store)
     store.close()
 
@@ -281,6 +287,7 @@ def ana(store: Store) -> Store:
 def anywhere(settings: Settings, store: Store) -> Installation:
     """The same books, once on each kind of database."""
     fill(store)
+    keep_accounts(settings)
     return Installation(settings=settings, store=store)
 
 

@@ -31,6 +31,7 @@ def call(installation: Installation) -> Call:
 @pytest.fixture
 def _days(installation: Installation, call: Call) -> None:
     """A payment of two documents, one without any, one in a payout that was canceled, a refund; all reconciled."""
+    installation.settings.config_dir.joinpath("accounts.toml").unlink()
     world = World(installation.store)
     for folio, total in (("1", 70_300), ("2", 90_100)):
         world.invoice(folio, total, customer_tax_id="11111111-1", order_ref=f"PED-{folio}")

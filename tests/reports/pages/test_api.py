@@ -222,6 +222,8 @@ def test_the_description_names_every_list(client: FlaskClient) -> None:
         "/in-transit",
         "/invoice-files",
         "/jobs",
+        "/journal",
+        "/journal-exports",
         "/payout-detail",
         "/payout-reports",
         "/payout-summary",

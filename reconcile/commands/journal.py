@@ -206,6 +206,9 @@ def _say_notes(outcome: Outcome) -> None:
             before, after = notes.first[column]
             changed = f"{format_count(count, 'text')} of {column} changed to fit"
             say(f"{profile}: {changed}, the first from {before!r} to {after!r}")
+        if notes.unnamed:
+            left = format_count(len(notes.unnamed), "payment")
+            say(f"{profile}: {left} without a field that it requires stay in the journal, the first {notes.unnamed[0]}")
         if notes.undone:
             undone = format_count(len(notes.undone), "payment")
             say(f"{profile}: {undone} taken off a document, the first {notes.undone[0]}: take it off in the ledger too")

@@ -37,12 +37,14 @@ def amount_of(fields: Fields, name: str) -> int:
 class Notes:
     """How many texts of each column were changed to fit, and the first of them.
 
-    `undone` are payments that were taken off their document, which a layout of payments cannot say.
+    `undone` are payments that were taken off their document, which a layout of payments cannot say, and `unnamed` those
+    that it has no place for, since a field that it requires is empty.
     """
 
     changed: dict[str, int] = field(default_factory=dict)
     first: dict[str, tuple[str, str]] = field(default_factory=dict)
     undone: list[str] = field(default_factory=list)
+    unnamed: list[str] = field(default_factory=list)
 
     def add(self, column: str, before: str, after: str) -> None:
         self.changed[column] = self.changed.get(column, 0) + 1
@@ -131,6 +133,8 @@ def _to_text(column: Column, profile: Profile, notes: Notes) -> Cell:
             notes.add(title, raw, text)
         if text and column.prefix:
             text = column.prefix + text
+        if column.required and not text and source == "owner_tax_id":
+            raise LayoutError("journal.no_owner", profile=profile.name)
         if column.required and not text:
             raise LayoutError("journal.text_missing", profile=profile.name, column=title, entry=str(fields["entry_id"]))
         return text

@@ -118,7 +118,12 @@ def _write(  # noqa: PLR0913 - what an export is of, and where it goes
         connection.tax_id or "", wanted.options,
     )  # fmt: skip
     writers = [
-        Writer(profile, about, lambda name: (folder / name).open("xb"), without=_booked_apart(profile, wanted.profiles))
+        Writer(
+            profile,
+            about,
+            lambda name: (folder / name).open("xb"),
+            apart=[other for other in wanted.profiles if other.payments_of == profile.name],
+        )
         for profile in wanted.profiles
     ]
     with ExitStack() as stack:
@@ -129,11 +134,6 @@ def _write(  # noqa: PLR0913 - what an export is of, and where it goes
     for writer in writers:
         outcome.files[writer.profile.name] = [folder / file for file in writer.names]
         outcome.notes[writer.profile.name] = writer.notes
-
-
-def _booked_apart(profile: Profile, profiles: Sequence[Profile]) -> frozenset[str]:
-    """Return the kinds of lines that layouts of payments in the same export book, which would be there twice."""
-    return frozenset(kind for other in profiles if other.payments_of == profile.name for kind in other.kinds)
 
 
 def _write_all(

@@ -60,15 +60,13 @@ class _Output:
 class Writer:
     """Writes the files of one layout. Raise LayoutError if an entry does not fit into it.
 
-    `without` are kinds of lines that a layout of payments in the same export books.
+    `apart` are layouts of payments in the same export, whose lines this one leaves out.
     """
 
-    def __init__(
-        self, profile: Profile, about: About, open_file: Open, *, without: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, profile: Profile, about: About, open_file: Open, *, apart: Sequence[Profile] = ()) -> None:
         self.profile, self.about, self.notes = profile, about, Notes()
         self.names: list[str] = []
-        self._open_file, self._without = open_file, without
+        self._open_file, self._apart = open_file, apart
         self._row = io.StringIO()
         self._csv = csv.writer(self._row, delimiter=profile.file.separator, lineterminator="")
         options = _choose_options(profile, about)
@@ -118,11 +116,14 @@ class Writer:
     def _choose_lines(self, entry: BookedEntry) -> tuple[Booked, ...]:
         """Return the lines this layout books: payments of documents or, in their journal, all but those."""
         if not self.profile.payments_of:
-            return tuple(line for line in entry.lines if not _is_applied(line, self._without))
+            return tuple(line for line in entry.lines if not any(_has(line, other) for other in self._apart))
         for line in entry.lines:
+            name = f"{line.posting.operation} {line.posting.doc_type}-{line.posting.doc_folio}"
             if line.kind == REVERSAL and line.posting.kind == _PAYMENT:
-                self.notes.undone.append(f"{line.posting.operation} {line.posting.doc_type}-{line.posting.doc_folio}")
-        return tuple(line for line in entry.lines if _is_applied(line, self.profile.kinds))
+                self.notes.undone.append(name)
+            elif line.kind in self.profile.kinds and not _has(line, self.profile):
+                self.notes.unnamed.append(name)
+        return tuple(line for line in entry.lines if _has(line, self.profile))
 
     def write_balance(self, on: date, account: Account, amount: int, currency: str, *, of: Of = Of.BALANCE) -> None:
         """Write that an account has a balance at the end of a day, where the layout says such things."""
@@ -210,7 +211,10 @@ class Writer:
 
     def _put(self, output: _Output, of: Of, fields: Fields) -> None:
         for compiled in self._records[of]:
-            if compiled.record.has and not fields[compiled.record.has]:
+            has = compiled.record.has
+            if not all(fields[name] for name in has):
+                if fields[has[0]]:
+                    self.notes.add(" with ".join(has), str(fields[has[0]]), "")
                 continue
             if output.sheet is None:
                 self._raw(output, self._render(compiled, of, fields))
@@ -251,9 +255,10 @@ class Writer:
             raise LayoutError("journal.not_in_encoding", profile=self.profile.name, text=letter) from None
 
 
-def _is_applied(line: Booked, kinds: frozenset[str]) -> bool:
-    """Return True if a line is of one of the kinds and gives a document what was paid, not takes it back."""
-    return line.kind in kinds and line.posting.amount > 0
+def _has(line: Booked, payments: Profile) -> bool:
+    """Return True if a layout of payments books a line: what a document was given, with all that it requires."""
+    posting = line.posting
+    return line.kind in payments.kinds and posting.amount > 0 and all(getattr(posting, name) for name in payments.needs)
 
 
 def _choose_options(profile: Profile, about: About) -> Mapping[str, str]:

@@ -99,13 +99,13 @@ class Column(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True):
-    """A row, an element or a piece of text. `has` writes it only where that field has a value."""
+    """A row, an element or a piece of text. `has` writes it only where these fields have a value."""
 
     of: Of
     columns: tuple[Column, ...] = ()
     element: str = ""
     template: str = ""
-    has: str = ""
+    has: tuple[str, ...] = ()
 
 
 class File(Struct, frozen=True, forbid_unknown_fields=True):
@@ -150,7 +150,8 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     """One layout: `source` says where it was learned, `tested` whether the product itself took a file of it.
 
     `also` are layouts whose files belong with these. A layout of payments names in `payments_of` the layout of the
-    journal that leaves its lines out where both are asked for, and in `kinds` which lines those are.
+    journal that leaves its lines out where both are asked for, and in `kinds` which lines those are; those without a
+    field that it requires stay in the journal.
     """
 
     title: str
@@ -166,6 +167,11 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     payments_of: str = ""
     kinds: frozenset[str] = frozenset({"payment", "reclassified"})
     name: str = ""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Return the fields without which a line has no place in the layout."""
+        return frozenset(column.source for record in self.record for column in record.columns if column.required)
 
     def records(self, of: Of) -> Iterator[Record]:
         return (record for record in self.record if record.of is of)
@@ -209,7 +215,7 @@ def read_profile(text: str, name: str) -> Profile:
         raise ProfileError("journal.profile_unreadable", name=name, problem=str(problem)) from None
     for record in profile.record:
         known = FIELDS[record.of] | {f"{OPTION}{option}" for option in profile.options}
-        for source in (*(column.source for column in record.columns), record.has):
+        for source in (*(column.source for column in record.columns), *record.has):
             if source and source not in known:
                 raise ProfileError("journal.unknown_field", name=name, field=source, known=", ".join(sorted(known)))
     return profile

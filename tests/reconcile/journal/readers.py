@@ -204,7 +204,7 @@ def read_nubox(data: bytes) -> Iterator[Read]:
         assert allowed.fullmatch(line_text)
         assert (debit is None) != (credit is None)
         if auxiliary is not None:
-            assert auxiliary == ("A" if tax_id else "B")
+            assert auxiliary == "A" or (auxiliary == "B" and not tax_id)
             assert _money(amount) == _money(debit) + _money(credit)
             assert due.date() == on
         yield Read(str(entry), on, account, _money(debit), _money(credit))

@@ -1,16 +1,18 @@
 """Every layout: its golden bytes, read back by what is known of the product, and what it refuses or says."""
 
+import dataclasses
 import io
 import re
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from consumer.facts.money import format_decimal
 from reconcile.journal.accounts import Account
@@ -71,13 +73,13 @@ def entries_of(country: str) -> list[BookedEntry]:
 
 
 def render(
-    profile: Profile, entries: list[BookedEntry], country: str, *, without: frozenset[str] = frozenset(), **options: str
+    profile: Profile, entries: list[BookedEntry], country: str, *, apart: Sequence[Profile] = (), **options: str
 ) -> dict[str, bytes]:
     files: dict[str, Kept] = {}
     about = About(
         "main", country, FIRST, LAST, "a-run", f"es-{country.upper()}", "AAA010101AAA", {**OPTIONS, **options}
     )
-    writer = Writer(profile, about, lambda name: files.setdefault(name, Kept()), without=without)
+    writer = Writer(profile, about, lambda name: files.setdefault(name, Kept()), apart=apart)
     with closing(writer):
         for entry in entries:
             writer.write(entry)
@@ -184,7 +186,7 @@ def test_payments_of_documents_are_read_back_and_leave_the_journal(name: str) ->
     assert len(applied) == (1 if name == "odoo-payments" else 2)
 
     journal = find_profile(profile.payments_of)
-    rest = [line for _, line in read_files(journal.name, render(journal, entries, "cl", without=profile.kinds))]
+    rest = [line for _, line in read_files(journal.name, render(journal, entries, "cl", apart=[profile]))]
     whole = [line for _, line in read_files(journal.name, render(journal, entries, "cl"))]
     moved = sum(payment.amount for payment in applied)
     for side in ("debit", "credit"):
@@ -282,6 +284,31 @@ def test_a_layout_asks_for_what_only_the_merchant_knows() -> None:
         render(profile, [], "mx", NumOrden="7")
     with pytest.raises(ProfileError, match="layout sat-polizas is not for connections of country cl"):
         render(profile, [], "cl")
+
+
+def test_what_a_layout_cannot_name_is_said_and_stays_in_the_journal() -> None:
+    """A payment without a field that its layout requires is left to the journal; a UUID without RFC is counted."""
+    entries = entries_of("cl")
+    (line, *rest), payments, journal = entries[0].lines, find_profile("nubox-payments"), find_profile("nubox")
+    anonymous = [replace(entries[0], lines=(replace(line, posting=replace(line.posting, tax_id="")), *rest))]
+    assert [data.count(b"\r\n") for data in render(payments, anonymous, "cl").values()] == [1]
+    lines = [len(read_files("nubox", render(journal, anonymous, "cl", apart=apart))) for apart in ([payments], [])]
+    assert lines == [4, 4]
+    (first, *_), files = entries_of("mx")[0].lines, dict[str, Kept]()
+    nameless = replace(entries_of("mx")[0], lines=(replace(first, posting=replace(first.posting, tax_id="")),))
+    about = About("main", "mx", FIRST, LAST, "a-run", "es-MX", "AAA010101AAA", OPTIONS)
+    writer = Writer(find_profile("sat-polizas"), about, lambda name: files.setdefault(name, Kept()))
+    writer.write(nameless)
+    writer.finish()
+    assert writer.notes.changed == {"doc_uuid with tax_id": 2}
+    owner = Writer(
+        find_profile("sat-polizas"),
+        dataclasses.replace(about, owner_tax_id=""),
+        lambda name: files.setdefault(name, Kept()),
+    )
+    with pytest.raises(LayoutError, match="layout sat-polizas names the merchant: set tax_id of the connection"):
+        owner.write(nameless)
+    owner.close()
 
 
 def test_a_file_ends_between_entries() -> None:

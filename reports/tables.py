@@ -21,6 +21,17 @@ class User(SQLModel, table=True):
     connections: str | None = None
 
 
+class Identity(SQLModel, table=True):
+    """A subject of an identity provider, and the person it is here; an address of mail never says who someone is."""
+
+    __tablename__ = "identity"
+
+    issuer: str = Field(primary_key=True)
+    subject: str = Field(primary_key=True)
+    person_id: int = Field(unique=True)
+    linked_at: datetime = moment(optional=False)
+
+
 class LoginSession(SQLModel, table=True):
     """One login of one person; the cookie holds a key of which only the digest is kept, and ends with this row."""
 

@@ -50,7 +50,9 @@ COMMANDS = ("app", "cuadre", "consumer.commands", "reconcile.commands", "reports
 FLOORS = ("commands", "runs", "closing", "journal", "desk", "exceptions", "kept", "reading", "books", "rules", "tables")
 # A library's home, by prefix of the importing module.
 HOMES = {
-    "httpx": ("consumer.provider", "consumer.alarms.outbound", "sandbox"),
+    "httpx": ("consumer.provider", "consumer.alarms.outbound", "reports.oidc", "sandbox"),
+    "authlib": ("reports.oidc",),
+    "joserfc": ("reports.oidc",),
     "smtplib": ("consumer.alarms.sending",),
     "apscheduler": ("consumer.jobs",),
     "flask": ("app", "consumer.health", "consumer.webhooks.blueprint", "reports.pages", "sandbox"),

@@ -22,6 +22,7 @@ from pydantic import (
 
 from consumer.facts.addresses import Network
 from consumer.facts.countries import COUNTRIES, Country
+from consumer.facts.identity import LoginSettings
 from consumer.facts.order_check import OrderCheck
 from consumer.facts.taxids import TaxIdError, to_tax_id
 from consumer.facts.trails import check_trail_url
@@ -212,7 +213,7 @@ class Connection(BaseModel):
         return COUNTRIES[self.country_code]
 
 
-class Settings(BaseModel):
+class Settings(LoginSettings):
     """The settings of one installation; secrets are masked wherever this is printed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -285,6 +286,11 @@ class Settings(BaseModel):
             self._by_name[connection.name] = connection.model_copy(update=address)
         if self.order_check is not None and self.order_check.connection not in self._by_name:
             raise ValueError(f"[order_check] connection: there is no connection {self.order_check.connection!r}")
+        return self
+
+    @model_validator(mode="after")
+    def _login_is_whole(self) -> Self:
+        self.check_login(public_url=self.public_url)
         return self
 
     @property

@@ -1,15 +1,17 @@
-"""`cuadre users connections`: which connections a person sees."""
+"""`cuadre users connections` and `link`: which connections a person sees, and whom the identity provider names."""
 
 import click
 
 from consumer.commands.terminal import CommandError, say
+from consumer.facts.clock import utc_now
 from consumer.facts.installation import OpenInstallation
 from consumer.facts.work import Completion
 from reports.commands.people import changing, users
-from reports.people import PeopleError, require_user
+from reports.identities import link
+from reports.people import PeopleError, hash_password, new_password, require_user
 from reports.visibility import limit, to_limit
 
-__all__ = ["users", "users_connections"]
+__all__ = ["users", "users_connections", "users_link"]
 
 
 @users.command("connections")
@@ -39,3 +41,19 @@ def users_connections(
         raise CommandError(str(error)) from None
     for name in known if own is None else sorted(own):
         click.echo(name)
+
+
+@users.command("link")
+@click.argument("email")
+@click.argument("subject")
+@click.pass_obj
+def users_link(open_installation: OpenInstallation, *, email: str, subject: str) -> None:
+    """Let a subject of the identity provider be a person known here; their password and their sessions end."""
+    installation = open_installation()
+    issuer = installation.settings.oidc_issuer
+    if issuer is None:
+        raise CommandError("no identity provider is set: CUADRE_OIDC_ISSUER", Completion.MISUSED)
+    password_hash = hash_password(new_password())
+    with changing(installation, "link user", f"{email} {issuer} {subject}") as session:
+        link(session, email, issuer, subject, password_hash=password_hash, now=utc_now())
+    say(f"{email} logs in by the identity provider from now on")

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Collection
 from datetime import date, datetime
+from importlib import import_module
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -105,6 +106,9 @@ def register(
     protect(app, public)
     for blueprint in pages():
         app.register_blueprint(blueprint)
+    if installation.settings.oidc_issuer:
+        # Its library is there only with the extra `oidc`.
+        app.register_blueprint(import_module("reports.pages.oidc").to_blueprint(installation.settings))
     app.context_processor(_words)
     app.register_error_handler(BadQueryError, _bad_query)
     app.register_error_handler(CSRFError, _bad_form)
@@ -190,6 +194,7 @@ def _words() -> dict[str, object]:
         "currency_of": desk.currency_of,
         "connections": desk.visible_connections(),
         "own_language": desk.own_language(),
+        "has_provider": desk.installation().settings.oidc_issuer is not None,
         "reader": current_user,
     }
 

@@ -12,6 +12,7 @@ from werkzeug.wrappers import Response
 
 from consumer.facts.messages import LANGUAGES, translate
 from reports import attempts, keys, second_factor, sessions
+from reports.alarms import BREAK_GLASS
 from reports.keys import Link, LinkOverError
 from reports.pages import desk
 from reports.pages.desk import BadQueryError, Person
@@ -96,7 +97,11 @@ def say_slowed(error: SlowedError, template: str, **values: object) -> ResponseR
 
 def _come_in(user: User, target: str) -> ResponseReturnValue:
     open_session(user)
-    return _remember(user, redirect(_own_address(target) or url_for("today.show")))
+    if desk.installation().settings.oidc_issuer:
+        # Whoever the provider shut out may still know a password: it is the way in of an emergency.
+        desk.log.warning("a password was used past the identity provider", who=user.email, address=desk.address())
+        note(desk.installation().store, user.email, BREAK_GLASS, "login", now=desk.now(), address=desk.address())
+    return _remember(user, redirect(own_address(target) or url_for("today.show")))
 
 
 def _remember(user: User, answer: Response) -> Response:
@@ -161,7 +166,7 @@ def _show_welcome(key: str, link: Link, **values: object) -> str:
     return render_template("welcome.html", key=key, user=link.user, **values)
 
 
-def _own_address(target: str) -> str | None:
+def own_address(target: str) -> str | None:
     """Go back only to an address of this site; two slashes of either kind at the front lead elsewhere."""
     is_own = target.startswith("/") and not target.startswith(("//", "/\\")) and not any(c < " " for c in target)
     return target if is_own else None
@@ -184,4 +189,4 @@ def speak() -> ResponseReturnValue:
     if language not in LANGUAGES:
         raise BadQueryError("pages.not_one_of", name="language", value=language, known=", ".join(LANGUAGES))
     session["language"] = language
-    return redirect(_own_address(request.form.get("next", "")) or url_for("today.show"))
+    return redirect(own_address(request.form.get("next", "")) or url_for("today.show"))

@@ -20,7 +20,7 @@ from reports.visibility import to_limit
 
 OPEN = frozenset({
     "login.form", "login.enter", "login.ask_code", "login.give_code", "login.speak", "login.welcome", "login.accept",
-    "static", "pages.static",
+    "oidc.begin", "oidc.finish", "static", "pages.static",
 })  # fmt: skip
 # What a machine's token may open, by blueprint, and the scope it needs there.
 _FOR_MACHINES = {"downloads": Scope.REPORTS, "lists": Scope.REPORTS, "api": Scope.API, "deliveries": Scope.BOOKS}

@@ -16,7 +16,7 @@ from reports.shapes import notation
 blueprint = Blueprint("settings", __name__, url_prefix="/settings")
 
 # The address of the database may hold its password; the tables have places of their own.
-_HIDDEN = {"database_url", "connections", "tariff", "rules", "order_check", "config_dir"}
+_HIDDEN = {"database_url", "connections", "tariff", "rules", "order_check", "oidc", "config_dir"}
 _PERCENT, _VAT = 100, "vat_bps"
 
 

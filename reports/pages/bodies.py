@@ -1,6 +1,7 @@
 """How large a body each route takes, held before anything reads it."""
 
 from io import BytesIO
+from typing import IO
 
 from flask import Flask, Response, abort, request
 
@@ -36,7 +37,8 @@ def limit_bodies(app: Flask) -> None:
     def _read_the_rest(response: Response) -> Response:
         announced = request.content_length or 0
         if announced <= _limit_here():
-            _drop(announced)
+            # Unlike the server's own stream, the request's ends where its body does.
+            _drop(request.stream, announced)
         return response
 
 
@@ -59,14 +61,14 @@ def refuse_body() -> Message:
     """Read and drop a reasonable rest of a body that is too large, and return what to say of it."""
     limit, announced = _limit_here(), request.content_length
     if announced is None or announced > limit:
-        _drop(_DRAINED if announced is None else min(announced, _DRAINED))
+        _drop(request.environ["wsgi.input"], _DRAINED if announced is None else min(announced, _DRAINED))
     size = f"{limit // _MEGABYTE} MB" if limit > _MEGABYTE else f"{limit // _KILOBYTE} KB"
     return Message("pages.too_large", {"size": size})
 
 
-def _drop(left: int) -> None:
+def _drop(body: IO[bytes], left: int) -> None:
     """Read what is left of a body, at most so many bytes, and forget it."""
-    while left > 0 and (piece := request.environ["wsgi.input"].read(min(left, _FORM))):
+    while left > 0 and (piece := body.read(min(left, _FORM))):
         left -= len(piece)
 
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from consumer.facts.settings import PREFIX, ConfigError, Settings
 
 _HOME = Path(__file__).resolve().parent.parent
-_CONFIG_ONLY = {"tariff", "rules", "connections", "order_check", "oidc"}
+_CONFIG_ONLY = {"approvals", "connections", "oidc", "order_check", "rules", "tariff"}
 # What follows from where the settings are.
 _DERIVED = {"config_dir"}
 # One setting for each job, and their names follow.

@@ -1,12 +1,18 @@
 """The queries behind the pages of the books: files brought in, bank lines, people's decisions, closed periods."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
+from consumer.facts.approvals import State as ApprovalState
+from consumer.facts.approvals import state_of, terms_of
+from consumer.facts.clock import utc_now
 from consumer.facts.columns import Kind, to_columns
 from consumer.facts.money import format_decimal
+from consumer.facts.tables.approvals import ApprovalRequest
 from reconcile.journal.exporting import EARLIEST
 from reconcile.tables import (
     BANK_LINE_KEYS,
@@ -143,6 +149,26 @@ def _show_of_period(found: tuple[ClosedFigure | PeriodAdjustment, str]) -> Row:
     return {"connection": found[1], "period": found[0].period_id}
 
 
+def _approvals(wanted: Wanted) -> Statement:
+    request = ApprovalRequest
+    query = select_from(request, wanted, request.who, request.second, request.reason, exact=[request.subject])
+    if wanted.state:
+        query = query.where(col(request.state) == wanted.state)
+    return query.order_by(col(request.id).desc())
+
+
+def _show_approval(row: ApprovalRequest) -> Row:
+    kind = terms_of(row).get("kind")
+    return {"request": row.id, "reason_type": kind, "state": state_of(row, now=utc_now())}
+
+
+def waiting_approvals(session: Session, connections: Sequence[str], *, now: datetime) -> Sequence[ApprovalRequest]:
+    """Return the requests that wait for a person, or to be done, newest first."""
+    is_open = col(ApprovalRequest.state).in_([ApprovalState.WAITING, ApprovalState.APPROVED])
+    mine = (is_open, col(ApprovalRequest.connection).in_(connections), col(ApprovalRequest.expires_at) > now)
+    return session.scalars(sa.select(ApprovalRequest).where(*mine).order_by(col(ApprovalRequest.id).desc())).all()
+
+
 def find_last_closing(session: Session, connection: str) -> Period | None:
     """Find the newest period that is closed now."""
     mine = (col(Period.connection) == connection, col(Period.reopened_at).is_(None))
@@ -226,6 +252,17 @@ LISTS = tuple(
             to_columns("connection export at author since until profiles entries run_id"),
             _journal_exports,
             _show_export,
+        ),
+        Listing(
+            "approvals",
+            to_columns(
+                "request connection at who words reason_type reason state second decided_at expires_at",
+                request=Kind.INT,
+                second=Kind.TEXT,
+            ),
+            _approvals,
+            _show_approval,
+            ("waiting", "approved", "done", "refused", "withdrawn", "stale"),
         ),
         Listing(
             "closed-figures",

@@ -8,9 +8,12 @@ from typing import Any
 
 import click
 
-from consumer.commands.terminal import Command, CommandError, connection_option, json_option, print_rows, say
+from consumer.commands.terminal import Command, CommandError, asking, connection_option, json_option, print_rows, say
+from consumer.facts.approvals import Deed, Terms, Wish, use
+from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation, OpenInstallation
 from consumer.facts.meaning import JsonObject
+from consumer.facts.messages import Message, Value
 from consumer.facts.money import format_decimal
 from consumer.facts.texts import is_identifier
 from consumer.facts.work import Completion
@@ -128,6 +131,7 @@ def _write(
         say(f"{connection.name} ({connection.mode}): {plan.sentence}{again}")
         if not dry_run:
             _check_agreed(yes=yes)
+            _use_approval(installation, plan, connection.name, key)
         done = {} if dry_run else _send(installation, provider, plan, key)
     row = {
         "connection": connection.name,
@@ -141,6 +145,18 @@ def _write(
         "sent": not dry_run,
     }
     print_rows([row], KEYS, as_json=as_json)
+
+
+def _use_approval(installation: Installation, plan: Plan, connection: str, key: str) -> None:
+    """Use up the approval of a refund, or leave a request for one, where `[approvals]` says so."""
+    if not installation.settings.approvals.refunds or plan.kind != "refund" or plan.action is not None:
+        return
+    payment, amount = str(plan.body["resource_id"]), format_decimal(plan.amount, plan.currency)
+    values: dict[str, Value] = {"payment": payment, "amount": amount, "currency": plan.currency}
+    terms: Terms = {"amount": plan.amount, "currency": plan.currency}
+    wish = Wish(Deed.REFUND, connection, payment, terms, Message("approvals.refund", values))
+    with asking(installation, plan.sentence), installation.store.transaction() as session:
+        use(session, wish, now=utc_now(), key=key)
 
 
 def _check_agreed(*, yes: bool) -> None:

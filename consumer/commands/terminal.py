@@ -4,7 +4,8 @@ import getpass
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime
 from functools import wraps
 from textwrap import wrap
@@ -15,9 +16,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from consumer.facts.clock import format_instant
+from consumer.facts.approvals import ApprovalNeededError, Subject, ask
+from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.columns import Kind, kind_of
-from consumer.facts.installation import OpenInstallation
+from consumer.facts.installation import Installation, OpenInstallation
 from consumer.facts.texts import shorten
 from consumer.facts.work import Completion
 
@@ -47,6 +49,17 @@ class CommandError(click.ClickException):
     @property
     def exit_code(self) -> int:  # type: ignore[override]
         return EXIT_STATUSES[self.completion]
+
+
+@contextmanager
+def asking(installation: Installation, reason: str) -> Iterator[None]:
+    """Turn a deed that needs a second person into a request, and say where it waits."""
+    try:
+        yield
+    except ApprovalNeededError as error:
+        number = ask(installation.store, error.wish, Subject(login_name()), reason=reason, now=utc_now())
+        sentence = f"{error}: request {number} waits on the page Approvals for two people; a terminal proves none"
+        raise CommandError(sentence, Completion.PARTLY_DONE) from None
 
 
 def leave(completion: Completion) -> NoReturn:

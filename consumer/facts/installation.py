@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from consumer.facts.settings import ConfigError, Connection, Settings
+from consumer.facts.settings import Approvals, ConfigError, Connection, Settings
 from consumer.facts.store import Store
 
 # The face that rooms downstream see; only this room reads settings.
-__all__ = ["ConfigError", "Connection", "Installation", "OpenInstallation", "Settings"]
+__all__ = ["Approvals", "ConfigError", "Connection", "Installation", "OpenInstallation", "Settings"]
 
 
 @dataclass(frozen=True, slots=True)

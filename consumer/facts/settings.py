@@ -17,12 +17,15 @@ from pydantic import (
     Field,
     PrivateAttr,
     SecretStr,
+    StrictBool,
+    field_validator,
     model_validator,
 )
 
 from consumer.facts.addresses import Network
 from consumer.facts.countries import COUNTRIES, Country
 from consumer.facts.identity import LoginSettings
+from consumer.facts.money import to_minor
 from consumer.facts.order_check import OrderCheck
 from consumer.facts.taxids import TaxIdError, to_tax_id
 from consumer.facts.trails import check_trail_url
@@ -173,6 +176,29 @@ PingUrl = Annotated[SecretStr, AfterValidator(_check_ping)]
 PREFIX = "CUADRE_"
 
 
+class Approvals(BaseModel):
+    """What needs a second person; `write_off` is the amount by currency above which accepted differences do."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    closing: StrictBool = False
+    refunds: StrictBool = False
+    write_off: dict[str, int] | None = None
+
+    @field_validator("write_off", mode="before")
+    @classmethod
+    def _to_minor(cls, value: object) -> object:
+        if not isinstance(value, dict):
+            return value
+        if any(isinstance(amount, float) for amount in value.values()):
+            raise ValueError("must hold whole numbers, or decimals in quotes")
+        return {currency: to_minor(str(amount), currency) for currency, amount in value.items()}
+
+    def needs_second(self, amount: int, currency: str) -> bool:
+        """Return True if accepting a difference of this size needs a second person; no amount given, any does."""
+        return self.write_off is not None and abs(amount) > self.write_off.get(currency, 0)
+
+
 class ConfigError(Exception):
     """A setting that is missing, unknown or malformed; the message is one line that names it."""
 
@@ -261,6 +287,7 @@ class Settings(LoginSettings):
     tariff: dict[str, object] = Field(default_factory=dict)
     rules: dict[str, object] = Field(default_factory=dict)
     order_check: OrderCheck | None = None
+    approvals: Approvals = Approvals()
     connections: tuple[Connection, ...] = ()
 
     _by_name: dict[str, Connection] = PrivateAttr(default_factory=dict)

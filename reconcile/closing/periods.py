@@ -43,13 +43,9 @@ def close(
 ) -> Period:
     """Close every day up to one, with the figures of the run it rests on."""
     take_turn(session, Turn.PERIODS)
-    _check_signature(signed)
     if not result.complete:
         raise PeriodError("closing.newest_run_incomplete")
-    before = last_closed(session, connection.name)
-    if before is not None and until <= before.until:
-        raise PeriodError("closing.closed_already", until=before.until)
-    since = before.until + _DAY if before is not None else None
+    since = find_first_day(session, connection, until, signed)
     period = Period(
         connection=connection.name, since=since, until=until, ends_at=day_start(until + _DAY, connection.country.zone),
         run_id=run_id, reason=signed.reason.strip(), closed_by=signed.author.strip(), closed_at=signed.at,
@@ -70,6 +66,15 @@ def _list_exceptions(session: Session, connection: str, since: date | None) -> I
         mine = mine.where(sa.or_(table.c.resolved_on.is_(None), table.c.resolved_on >= since))
     for row in session.execute(mine.order_by(table.c.id)).mappings():
         yield EXCEPTION, row["id"], msgspec.json.encode(dict(row)).decode()
+
+
+def find_first_day(session: Session, connection: Connection, until: date, signed: Signature) -> date | None:
+    """Return the first day that closing up to `until` would close; None for all there are."""
+    _check_signature(signed)
+    before = last_closed(session, connection.name)
+    if before is not None and until <= before.until:
+        raise PeriodError("closing.closed_already", until=before.until)
+    return before.until + _DAY if before is not None else None
 
 
 def reopen(session: Session, connection: str, signed: Signature) -> Period:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import click
 
-from consumer.commands.terminal import Command, CommandError, json_option, login_name, on_connection, print_rows
+from consumer.commands.terminal import Command, CommandError, asking, json_option, login_name, on_connection, print_rows
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.money import MoneyError, format_decimal, to_minor
@@ -82,10 +82,11 @@ def adjust(
     """Accept a difference: of a DOCUMENT the amount given or all that is left, of a PAYMENT that it has none."""
     pair = Pair(connection.name, **{"doc_key" if is_doc_key(subject) else "resource_id": subject})
     try:
-        with installation.store.transaction() as session:
+        with asking(installation, reason), installation.store.transaction() as session:
             currency = decisions.currency_of(session, pair)
             money, signed = _to_amount(amount, currency), signature(author, reason)
             decision = decisions.adjust(session, pair, signed, amount=money, kind=Adjustment(kind), seen=seen)
+            decisions.use_approval(session, decision, installation.settings.approvals)
     except DecisionError as error:
         raise CommandError(str(error)) from None
     print_rows([_to_decision_row(decision, currency)], DECISION_KEYS, as_json=as_json)

@@ -7,6 +7,7 @@ import click
 from consumer.commands.terminal import (
     CommandError,
     LocalDate,
+    asking,
     connection_option,
     json_option,
     on_connection,
@@ -47,13 +48,9 @@ def close_period(
 ) -> None:  # fmt: skip
     """Close every day up to one: decisions about it are refused, later facts become adjustment lines."""
     try:
-        period = closing.close_period(
-            installation,
-            connection,
-            until=until,
-            as_of=as_of,
-            signed=signature(author, reason),
-        )
+        with asking(installation, reason):
+            signed = signature(author, reason)
+            period = closing.close_period(installation, connection, until=until, as_of=as_of, signed=signed)
     except PeriodError as error:
         raise CommandError(str(error)) from None
     row = _to_row(period, 0)

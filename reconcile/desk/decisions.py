@@ -13,7 +13,10 @@ from enum import StrEnum
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
+from consumer.facts.approvals import Deed, Wish, use
+from consumer.facts.installation import Approvals
 from consumer.facts.messages import Message, RefusalError, Value
+from consumer.facts.money import format_decimal
 from consumer.facts.store import Turn, take_turn
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import Charge, PaymentIntent
@@ -136,6 +139,28 @@ def adjust(
     decision = _decide(session, Kind.ADJUST, pair, signed, amount=amount, seen=seen)
     decision.reason_type = str(kind)
     return decision
+
+
+def use_approval(session: Session, decision: Decision, approvals: Approvals) -> None:
+    """Use up the approval of a difference beyond the limit, or raise ApprovalNeededError, which undoes the decision.
+
+    All that is left counts as the whole document. What was decided about the document before makes an approval void.
+    """
+    if not decision.doc_key:
+        return
+    document = _document(session, Pair(decision.connection, doc_key=decision.doc_key))
+    amount, currency = decision.amount, document.currency
+    beyond = document.total if amount is None else amount
+    if not approvals.needs_second(beyond, currency):
+        return
+    about = (col(Decision.connection) == document.connection, col(Decision.doc_key) == document.doc_key)
+    earlier = sa.select(sa.func.max(col(Decision.id))).where(*about, col(Decision.id) < decision.id)
+    code = "approvals.rest" if amount is None else "approvals.write_off"
+    values = {"document": document.doc_key, "amount": format_decimal(beyond, currency), "currency": currency}
+    terms = {"amount": amount, "kind": decision.reason_type, "currency": currency}
+    basis = f"{document.total} {document.status} {session.scalar(earlier) or 0}"
+    wish = Wish(Deed.WRITE_OFF, document.connection, document.doc_key, terms, Message(code, values), basis)
+    use(session, wish, now=decision.at)
 
 
 def withdraw(session: Session, pair: Pair, signed: Signature, *, seen: int | None = None) -> Decision:

@@ -1,12 +1,19 @@
 """Closing a period from start to end: make the run it rests on, check that no facts came in meanwhile, keep figures."""
 
+import hashlib
 from datetime import date, timedelta
 
+from sqlmodel import Session
+
+from consumer.facts.approvals import ApprovalNeededError, Deed, Wish, is_approved, use
 from consumer.facts.clock import local_date
 from consumer.facts.installation import Connection, Installation
+from consumer.facts.messages import Message
 from reconcile.closing import periods
+from reconcile.closing.figures import KEYS, figures_of
 from reconcile.closing.periods import PeriodError
 from reconcile.desk.decisions import Signature
+from reconcile.rules.inputs import Result
 from reconcile.runs.run import run
 from reconcile.tables import Period
 
@@ -30,11 +37,36 @@ def close_period(
         raise PeriodError("closing.today_incomplete")
     if not seen.complete:
         raise PeriodError("closing.data_incomplete", day=day)
+    needs_second = installation.settings.approvals.closing
+    if needs_second and seen.result is not None:
+        with installation.store.reading() as session:
+            wish = _to_wish(session, connection, seen.result, until=until, as_of=day, signed=signed)
+            if not is_approved(session, wish, now=signed.at):
+                raise ApprovalNeededError(wish)
     kept = run(installation, connection, as_of=day)
     if seen.result is None or seen.run_id != kept.run_id:
         raise PeriodError("closing.facts_came_in")
     with installation.store.transaction() as session:
+        if needs_second:
+            use(session, wish, now=signed.at)
         return periods.close(session, connection, seen.result, run_id=kept.run_id, until=until, signed=signed)
+
+
+def _to_wish(
+    session: Session, connection: Connection, result: Result, *, until: date, as_of: date, signed: Signature
+) -> Wish:
+    """Return what a second person approves: the days, and the very figures that would be closed."""
+    since = periods.find_first_day(session, connection, until, signed)
+    figures = figures_of(result, since, until)[KEYS].sort_values(KEYS).itertuples(index=False, name=None)
+    terms = {"until": until.isoformat(), "as_of": as_of.isoformat()}
+    return Wish(
+        Deed.CLOSING,
+        connection.name,
+        until.isoformat(),
+        terms,
+        Message("approvals.closing", terms),
+        basis=hashlib.sha256(repr((since, *figures)).encode()).hexdigest(),
+    )
 
 
 def reopen_period(installation: Installation, connection: Connection, signed: Signature) -> Period:

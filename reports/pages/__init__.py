@@ -14,6 +14,7 @@ from flask_wtf.csrf import CSRFError
 from markupsafe import Markup
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
+from consumer.facts.approvals import ApprovalNeededError
 from consumer.facts.durable import is_disk_shut
 from consumer.facts.installation import Installation
 from consumer.facts.messages import LANGUAGES, Message, is_translated, translate, word
@@ -25,6 +26,7 @@ from reports.pages import (
     account,
     alarms,
     api,
+    approvals,
     books,
     decisions,
     deliveries,
@@ -84,6 +86,7 @@ def pages() -> list[Blueprint]:
         journal.blueprint,
         decisions.documents,
         account.blueprint,
+        approvals.blueprint,
         people.blueprint,
         settings.blueprint,
         visibility.blueprint,
@@ -112,6 +115,7 @@ def register(
     app.context_processor(_words)
     app.register_error_handler(BadQueryError, _bad_query)
     app.register_error_handler(CSRFError, _bad_form)
+    app.register_error_handler(ApprovalNeededError, approvals.ask_for)
     for status in (403, 404, 405):
         app.register_error_handler(status, _error)
     app.register_error_handler(413, _too_large)

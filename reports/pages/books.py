@@ -23,6 +23,7 @@ from reports.people import Role
 
 blueprint = Blueprint("books", __name__, url_prefix="/books")
 
+_TEMPLATES = {"periods": "periods.html", "approvals": "approvals.html"}
 _LATEST = 5
 _LONGEST_HEADING = 200
 _LISTS = {Kind.INVOICES: "invoice-files", Kind.BANK: "bank-files", Kind.PAYOUT: "payout-reports"}
@@ -58,14 +59,16 @@ def index(name: str) -> ResponseReturnValue:
     with desk.installation().store.reading() as session:
         page = read(session, listing, wanted)
         closed = [(own, bookkeeping.find_last_closing(session, own.name)) for own in desk.connections()]
+        waiting = bookkeeping.waiting_approvals(session, wanted.connections, now=desk.now())
     return render_template(
-        "periods.html" if name == "periods" else "listing.html",
+        _TEMPLATES.get(name, "listing.html"),
         home="books",
         listing=listing,
         listings=listings(),
         page=page,
         wanted=wanted,
         closed=closed,
+        waiting=waiting,
         may_close=desk.reader().role.may(Role.FINANCE),
         may_reopen=desk.reader().role.may(Role.ADMIN),
     )

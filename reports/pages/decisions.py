@@ -188,7 +188,9 @@ def _adjust_pair(session: Session, pair: Pair, signed: Signature) -> None:
         raise desk.BadQueryError("pages.not_one_of", name="kind", value=kind[:20], known=", ".join(Adjustment))
     written = request.form.get("amount", "").strip()
     amount = _to_amount(written, decisions.currency_of(session, pair)) if written else None
-    decisions.adjust(session, pair, signed, amount=amount, kind=Adjustment(kind), seen=_form_number("seen"))
+    seen = _form_number("seen")
+    decision = decisions.adjust(session, pair, signed, amount=amount, kind=Adjustment(kind), seen=seen)
+    decisions.use_approval(session, decision, desk.installation().settings.approvals)
 
 
 def _form_number(name: str) -> int:

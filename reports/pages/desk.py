@@ -45,6 +45,7 @@ class Person:
     scopes: frozenset[Scope] = frozenset()
     # Names of connections; None where all are seen.
     limit: frozenset[str] | None = None
+    person_id: int | None = None
     is_authenticated: bool = True
     is_active: bool = True
     is_anonymous: bool = False

@@ -124,7 +124,7 @@ def open_session(user: User) -> None:
     if language:
         session["language"] = language
     key = sessions.open_session(desk.installation().store, user, now=desk.now(), address=desk.address())
-    login_user(Person(id=key, name=user.email, role=Role(user.role)))
+    login_user(Person(id=key, name=user.email, role=Role(user.role), person_id=user.id))
 
 
 @blueprint.get("/welcome/<key>")

@@ -158,7 +158,9 @@ def _login_manager() -> LoginManager:
 
 def _person(key: str) -> Person | None:
     user = user_of_session(desk.installation().store, key, now=desk.now())
-    return None if user is None else Person(id=key, name=user.email, role=Role(user.role), limit=to_limit(user))
+    if user is None:
+        return None
+    return Person(id=key, name=user.email, role=Role(user.role), limit=to_limit(user), person_id=user.id)
 
 
 def _machine(incoming: Request) -> Person | None:

@@ -9,6 +9,7 @@ from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
 from pydantic import SecretStr
 
+from consumer.facts.installation import Approvals
 from consumer.facts.messages import translate
 from reports.pages import desk
 from reports.shapes import notation
@@ -71,6 +72,13 @@ def _currency() -> str:
     return desk.currency_of("main")
 
 
+def _describe_approvals(value: Approvals) -> Iterator[str]:
+    yield from (name for name in ("closing", "refunds") if getattr(value, name))
+    if value.write_off is not None:
+        amounts = (notation.format_amount(limit, name, desk.language()) for name, limit in value.write_off.items())
+        yield " ".join(["write_off", *(f"> {a} {name}" for a, name in zip(amounts, value.write_off, strict=True))])
+
+
 def _describe(value: object) -> str | None:
     """Return a setting as text; of secrets only how many there are."""
     language = desk.language()
@@ -89,4 +97,6 @@ def _describe(value: object) -> str | None:
             return value.strftime("%H:%M")
         case int() if not isinstance(value, bool):
             return notation.format_count(value, language)
+        case Approvals():
+            return ", ".join(_describe_approvals(value)) or None
     return None if value is None or value == {} else str(value)

@@ -11,7 +11,7 @@ from sqlmodel import Session
 from consumer.facts.completeness import complete_until
 from consumer.facts.installation import Connection
 from reconcile.tables import Run
-from reports import operations, run_history, standing, trends
+from reports import bookkeeping, operations, run_history, standing, trends
 from reports.pages import desk, drawing
 from reports.pages.drawing import Chart
 from reports.pages.exceptions import warnings
@@ -128,6 +128,7 @@ def show() -> ResponseReturnValue:
             news(session, part, by_name[part.connection.name]) for part in shown if part.connection.name in by_name
         ]
         warned = list(warnings(runs))
+        waiting = bookkeeping.waiting_approvals(session, desk.names(), now=desk.now())
         complete = [(c.name, complete_until(session, c.name, trends.EVENTS)) for c in desk.connections()]
     settled = sum(row.payouts for row in statuses if row.status == "closed")
     # They add up, and no source shows that the money came.
@@ -137,6 +138,7 @@ def show() -> ResponseReturnValue:
     return render_template(
         "today.html",
         runs=runs,
+        waiting=len(waiting),
         statuses=statuses,
         codes=codes,
         newest=newest,

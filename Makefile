@@ -54,7 +54,7 @@ proof-disk: install-dev  ## half an hour of writers and checkpointers on one SQL
 	CUADRE_TEST_PROOF=1 $(BIN)/python -m pytest tests/proof/test_lost_commits.py
 
 proof-soak: install-dev  ## two hours of trade, nights, readers and kills: no event is lost, memory and handles stay flat
-	CUADRE_TEST_SOAK_MINUTES=120 $(BIN)/python -m pytest -s tests/proof/test_soak.py
+	CUADRE_TEST_PROOF=1 CUADRE_TEST_SOAK_MINUTES=120 $(BIN)/python -m pytest -s tests/proof/test_soak.py
 
 bench: bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox  ## every measurement below
 

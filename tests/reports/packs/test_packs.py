@@ -176,6 +176,7 @@ def test_people_and_their_decisions_up_to_the_closing_are_in_it(installation: In
     )
     words = ("--to", "2026-09-10", "--as-of", "2026-09-10", "--reason", "fin", "--author", "ana")
     assert call(installation, "periods", "close", *words).exit_code == 0
+    installation.settings.config_dir.joinpath("accounts.toml").unlink(missing_ok=True)
     files = read(pack(installation, tmp_path / "out"))
 
     assert [line.split(b",", 2)[2] for line in files["decisions.csv"].splitlines()[1:]] == [

@@ -91,8 +91,6 @@ class Watch:
         if self._installation.settings.backup_dir is not None:
             yield from _to_signals(check_backups(session, is_nightly=True, now=now))
         yield from _job_signals(session, now)
-        if self._installation.settings.backup_dir is not None:
-            yield from _to_signals(check_backups(session, is_nightly=True, now=now))
         for connection in self._installation.settings.all_connections:
             yield from _to_signals(check_inbox(session, connection, now=now))
             yield from _endpoint_signals(session, connection.name)

@@ -348,3 +348,11 @@ def test_the_rules_see_offences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(here, "TESTS", [bad])
 
     assert [rule for rule in RULES if not offences(rule)] == []
+
+
+def test_every_decision_has_a_number_of_its_own() -> None:
+    """The number in a page's name is the one in its heading, and no other page has it."""
+    pages = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    numbers = [page.name[:4] for page in pages]
+    assert numbers == sorted(set(numbers))
+    assert [page.read_text(encoding="utf-8").split(".")[0] for page in pages] == [f"# {int(one)}" for one in numbers]

@@ -1,6 +1,5 @@
 """The archive of report files: written once they are whole, each with its digest and the runs it was made from."""
 
-import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts import shared_files
+from consumer.facts.durable import digest_file
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.money import format_decimal
 from consumer.facts.store import Turn, take_turn
@@ -141,16 +141,11 @@ def open_kept(installation: Installation, file: ReportFile) -> Path:
     """Find a kept file, whole and as it was written: what is sent is what its digest says."""
     path = installation.settings.files_dir / file.path
     try:
-        if not path.exists() or _digest_of(path) != file.sha256:
+        if not path.exists() or digest_file(path) != file.sha256:
             shared_files.fetch(installation, path, is_stale=True)
-        found = _digest_of(path)
+        found = digest_file(path)
     except OSError as error:
         raise ChangedFileError(f"{path.name} cannot be read in the archive: {error.strerror}") from None
     if found != file.sha256:
         raise ChangedFileError(f"{path.name} was changed after it was made: make the report again")
     return path
-
-
-def _digest_of(path: Path) -> str:
-    with path.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()

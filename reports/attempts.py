@@ -15,6 +15,7 @@ from sqlmodel import Session, col
 
 from consumer.facts.addresses import network_of
 from consumer.facts.store import insert_once
+from reports.sessions import digest
 from reports.tables import KnownDevice, LoginFailure
 
 # A count is removed once no login failed for as long as the longest wait.
@@ -133,18 +134,18 @@ def new_device() -> str:
 
 def is_known(session: Session, device: str, person_id: int, *, now: datetime) -> bool:
     """Return True if this person has logged in with this device lately."""
-    row = session.get(KnownDevice, (_digest(device), person_id)) if device else None
+    row = session.get(KnownDevice, (digest(device), person_id)) if device else None
     return row is not None and row.seen_at > now - DEVICE_LASTS
 
 
 def remember_device(session: Session, device: str, person_id: int, *, now: datetime) -> None:
     session.execute(sa.delete(KnownDevice).where(col(KnownDevice.seen_at) <= now - DEVICE_LASTS))
-    session.merge(KnownDevice(sha256=_digest(device), person_id=person_id, failures=0, seen_at=now))
+    session.merge(KnownDevice(sha256=digest(device), person_id=person_id, failures=0, seen_at=now))
 
 
 def count_wrong(session: Session, device: str, person_id: int) -> None:
     """Count a wrong password from a known device, which after ten of them is known no more."""
-    row = session.get(KnownDevice, (_digest(device), person_id), with_for_update=True)
+    row = session.get(KnownDevice, (digest(device), person_id), with_for_update=True)
     if row is None:
         return
     row.failures += 1
@@ -154,7 +155,3 @@ def count_wrong(session: Session, device: str, person_id: int) -> None:
 
 def forget_devices(session: Session, person_id: int) -> None:
     session.execute(sa.delete(KnownDevice).where(col(KnownDevice.person_id) == person_id))
-
-
-def _digest(device: str) -> str:
-    return hashlib.sha256(device.encode("utf-8", "replace")).hexdigest()

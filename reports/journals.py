@@ -32,7 +32,7 @@ class Sides:
 
     @property
     def pairs(self) -> list[tuple[tuple[str, int] | None, tuple[str, int] | None]]:
-        """Return both sides row by row, as they stand beside each other."""
+        """Return both sides row by row."""
         left, right = list(self.debits.items()), list(self.credits.items())
         rows = range(max(len(left), len(right)))
         return [(left[row] if row < len(left) else None, right[row] if row < len(right) else None) for row in rows]

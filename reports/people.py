@@ -118,7 +118,7 @@ def state_of_user(user: User) -> str:
 
 
 def invite_user(session: Session, email: str, role: Role, *, now: datetime) -> User:
-    """Add a person without a password, whom nothing but a link lets in."""
+    """Add a person without a password, who comes in by a link alone."""
     user = add_user(session, User(email=to_email(email), password_hash="", role=role, created_at=now))
     session.flush()
     return user

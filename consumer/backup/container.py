@@ -17,6 +17,7 @@ from typing import IO, BinaryIO
 import msgspec
 
 from consumer.backup.sealing import Sealed
+from consumer.facts.durable import digest_file
 from consumer.facts.work import WorkError
 
 MANIFEST, SUMS = "manifest.json", "SHA256SUMS"
@@ -161,8 +162,7 @@ def verify(path: Path, *, on_bytes: OnBytes = ignore_bytes) -> Contents:
         found[member.name] = member.read_rest()
         size += member.size
     _check_sums(path, found, kept[SUMS])
-    with path.open("rb") as file:
-        return Contents(_to_manifest(path, kept[MANIFEST]), hashlib.file_digest(file, "sha256").hexdigest(), size)
+    return Contents(_to_manifest(path, kept[MANIFEST]), digest_file(path), size)
 
 
 def _check_sums(path: Path, found: dict[str, str], sums: bytes) -> None:
@@ -176,9 +176,9 @@ def _check_sums(path: Path, found: dict[str, str], sums: bytes) -> None:
             raise DamagedBackupError(f"{path} is damaged: {name} is not what was written; take another backup")
 
 
-def _to_manifest(path: Path, content: bytes | None) -> Manifest:
+def _to_manifest(path: Path, content: bytes) -> Manifest:
     try:
-        manifest = msgspec.json.decode(content or b"", type=Manifest)
+        manifest = msgspec.json.decode(content, type=Manifest)
     except msgspec.DecodeError as error:
         raise DamagedBackupError(f"{path} is no backup of Cuadre: {error}") from None
     if manifest.format != _FORMAT:

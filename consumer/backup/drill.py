@@ -50,7 +50,7 @@ class _Findings:
 def drill(
     installation: Installation, path: Path, prove: Prove, *, now: datetime, on_bytes: OnBytes = ignore_bytes
 ) -> tuple[Certificate, Completion]:
-    """Restore a backup beside the installation and keep a certificate, of a failure too.
+    """Restore a backup next to the installation and keep a certificate, of a failure too.
 
     Nothing done means that it could not be restored, partly done that it was and something in it is not as it should
     be.

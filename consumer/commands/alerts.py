@@ -34,7 +34,7 @@ def alerts_command(note: Note) -> click.Group:
     def alerts_acknowledge(
         open_installation: OpenInstallation, *, cause: str, connection_name: str, author: str
     ) -> None:
-        """Say that somebody has an alarm in hand: more of it is not sent, only its end."""
+        """Take an alarm in hand: more of it is not sent, only its end."""
         store, now = open_installation().store, utc_now()
         with store.transaction() as session:
             acknowledge(session, connection_name, cause, by=author, now=now)
@@ -59,15 +59,18 @@ def alerts_command(note: Note) -> click.Group:
     @click.pass_obj
     def alerts_test(open_installation: OpenInstallation) -> None:
         """Send a message to each channel now and say what each answers."""
-        settings = open_installation().settings
-        targets = read_targets(settings)
-        if not targets:
-            raise CommandError("CUADRE_ALERT_URLS names no channel: alarms are in the log and on the page alone")
-        sent = [_try(name, target, settings) for name, target in targets.items()]
-        if not all(sent):
-            leave(Completion.PARTLY_DONE if any(sent) else Completion.NOTHING_DONE)
+        _send_tests(open_installation().settings)
 
     return alerts
+
+
+def _send_tests(settings: Settings) -> None:
+    targets = read_targets(settings)
+    if not targets:
+        raise CommandError("CUADRE_ALERT_URLS names no channel: alarms are in the log and on the page alone")
+    sent = [_try(name, target, settings) for name, target in targets.items()]
+    if not all(sent):
+        leave(Completion.PARTLY_DONE if any(sent) else Completion.NOTHING_DONE)
 
 
 def _try(name: str, target: Target, settings: Settings) -> bool:

@@ -50,7 +50,7 @@ def backup_command(prove: Prove) -> click.Group:
     @json_option
     @click.pass_obj
     def drill(open_installation: OpenInstallation, *, file: Path | None, as_json: bool) -> None:
-        """Restore a backup beside the installation, prove it, and keep a certificate; 3 if anything is wrong."""
+        """Restore a backup next to the installation, prove it, and keep a certificate; 3 if anything is wrong."""
         installation = open_installation()
         path = file or making.find_newest(installation.settings)
         with show_bytes("drill") as on_bytes:

@@ -1,6 +1,7 @@
 """Durable files: whole on the disk, or absent."""
 
 import errno
+import hashlib
 import os
 import secrets
 import shutil
@@ -43,6 +44,12 @@ def open_synced(path: Path) -> Iterator[BinaryIO]:
         yield file
         file.flush()
         os.fsync(file.fileno())
+
+
+def digest_file(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes."""
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def sync_folder(folder: Path) -> None:

@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 import sqlalchemy as sa
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
-_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+from consumer.facts.addresses import is_on_this_machine
+
 _QUESTION = re.compile(r"\s*(SELECT|WITH)\b", re.IGNORECASE)
 _IN_SQL = {"order": (":orders",), "delivered": (":since", ":until")}
 _IN_ADDRESS = {"order": ("{order}",), "delivered": ("{since}", "{until}")}
@@ -62,5 +63,5 @@ def _is_address(text: str) -> bool:
         parts = urlsplit(text)
     except ValueError:
         return False
-    is_here = parts.scheme == "http" and parts.hostname in _LOOPBACK
+    is_here = parts.scheme == "http" and is_on_this_machine(text)
     return bool(parts.hostname) and "{" not in parts.netloc and (parts.scheme == "https" or is_here)

@@ -1,4 +1,4 @@
-"""Pure: the bank account of the journal beside its statements, for layouts that can say what an account holds.
+"""Pure: the bank account of the journal held against its statements, for layouts that can say what an account holds.
 
 The journal books payouts that arrived and nothing else of the account. Every other line of the statements is written
 as one movement a day, so that the account ends where the statement does. An arrival that is no line of the account is

@@ -1,12 +1,11 @@
 """An export made: files written aside, the entries remembered, and then the files put in their place."""
 
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 
 from sqlmodel import Session
 
@@ -68,10 +67,11 @@ def export(
     3. Put the files in their place. Killed before, the export is remembered, and making it again gives the same files.
     """
     outcome = Outcome(days.run.id, days.since, days.until)
-    with _aside(wanted.folder) as folder:
+    wanted.folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".journal.", dir=wanted.folder) as draft:
         with installation.store.reading() as session:
             seen = last_export(session, connection.name)
-            rows = list(_write(session, connection, accounts, days, wanted, folder=folder, outcome=outcome))
+            rows = list(_write(session, connection, accounts, days, wanted, folder=Path(draft), outcome=outcome))
         _check_targets(wanted.folder, outcome)
         if not wanted.with_drafts:
             made = Made(
@@ -84,16 +84,6 @@ def export(
             for place, path in enumerate(paths):
                 paths[place] = path.replace(wanted.folder / path.name)
     return outcome
-
-
-@contextmanager
-def _aside(folder: Path) -> Iterator[Path]:
-    folder.mkdir(parents=True, exist_ok=True)
-    draft = Path(mkdtemp(prefix=".journal.", dir=folder))
-    try:
-        yield draft
-    finally:
-        shutil.rmtree(draft)
 
 
 def _check_targets(folder: Path, outcome: Outcome) -> None:

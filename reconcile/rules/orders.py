@@ -1,4 +1,4 @@
-"""Orders of the merchant's own system beside payments: paid and not delivered, delivered and not paid; pure."""
+"""Orders of the merchant's own system against payments: paid and not delivered, delivered and not paid; pure."""
 
 import json
 from collections.abc import Iterator

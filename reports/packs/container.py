@@ -1,6 +1,5 @@
 """The ZIP of a month: the same files are the same bytes, and it ends with the digest of all of them."""
 
-import hashlib
 import shutil
 import zipfile
 from collections.abc import Sequence
@@ -8,7 +7,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from consumer.facts.durable import write_durably
+from consumer.facts.durable import digest_file, write_durably
 from reports.packs import sealing
 from reports.packs.manifest import MANIFEST, SIGNATURE, About, File, Manifest, Versions, make_manifest, sign
 
@@ -22,12 +21,7 @@ def list_files(folder: Path) -> list[File]:
     """Return the files of a folder by name, with their digests."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     found = [(path.relative_to(folder).as_posix(), path) for path in paths]
-    return [File(name, path.stat().st_size, _digest_of(path)) for name, path in sorted(found)]
-
-
-def _digest_of(path: Path) -> str:
-    with path.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+    return [File(name, path.stat().st_size, digest_file(path)) for name, path in sorted(found)]
 
 
 def write(folder: Path, out: Path, about: About, versions: Versions, key: Ed25519PrivateKey | None) -> Manifest:

@@ -58,7 +58,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     versions: Versions
     files: tuple[File, ...]
     data_sha256: str
-    # The Ed25519 key that signed, as base64 of its 32 bytes; empty where nobody signed.
+    # The Ed25519 key that signed, as base64 of its 32 bytes; empty if it is not signed.
     public_key: str
     sha256: str
 

@@ -1,8 +1,7 @@
 """Pages of the month in one archive: made of a closed period and sent, and checked whoever brings one."""
 
-import shutil
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import TemporaryDirectory
 
 from flask import Blueprint, flash, redirect, render_template, request, send_file, url_for
 from flask.typing import ResponseReturnValue
@@ -33,16 +32,14 @@ def make(connection: str, number: int) -> ResponseReturnValue:
     language = "en" if profile == "machine" else own.country.language
     shape = Shape(Format.CSV, profile, language)
     asked = Asked(shape, own.country.language, desk.reader().name, desk.now(), most_lines=_MOST_LINES)
-    folder = Path(mkdtemp(prefix="cuadre-pack."))
     try:
-        path, _ = pack(desk.installation(), own, number, asked, folder)
-        content = path.open("rb")
+        # What is open can still be sent when its folder is gone.
+        with TemporaryDirectory(prefix="cuadre-pack.") as folder:
+            path, _ = pack(desk.installation(), own, number, asked, Path(folder))
+            content = path.open("rb")
     except RefusalError as error:
         flash(refusal(error.message, desk.language()), "alert")
         return redirect(url_for("books.period", connection=own.name, number=number))
-    finally:
-        # What is open can still be sent.
-        shutil.rmtree(folder)
     desk.note("pack", f"{own.name} {path.name}")
     return send_file(content, mimetype="application/zip", as_attachment=True, download_name=path.name)
 

@@ -72,8 +72,8 @@ def held_by(pids: list[int]) -> tuple[int, int]:
     memory = handles = 0
     for pid in pids:
         with suppress(OSError):
-            told = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
-            memory += 1024 * sum(map(int, re.findall(r"^Private_(?:Clean|Dirty): +(\d+)", told, re.MULTILINE)))
+            text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
+            memory += 1024 * sum(map(int, re.findall(r"^Private_(?:Clean|Dirty): +(\d+)", text, re.MULTILINE)))
             handles += len(list(Path(f"/proc/{pid}/fd").iterdir()))
     return memory, handles
 
@@ -220,6 +220,6 @@ def test_long_trade_with_nights_readers_and_kills(soak: Soak, provider: RunningS
         happened = len(provider.world.logs["test"])
     assert events_stored(soak.folder) == happened > 100
     assert set(nights) <= {0, 3}
-    told = [(len(life.bytes_held), *life.growth()) for life in soak.lives if len(life.bytes_held) >= 40]
-    print(f"{len(nights)} nights, lives (samples, growth of memory, of handles): {told}")  # noqa: T201 - the proof's figures
-    assert all(growth <= MOST_GROWTH and handles <= MOST_HANDLES for _, growth, handles in told)
+    shown = [(len(life.bytes_held), *life.growth()) for life in soak.lives if len(life.bytes_held) >= 40]
+    print(f"{len(nights)} nights, lives (samples, growth of memory, of handles): {shown}")  # noqa: T201 - the proof's figures
+    assert all(growth <= MOST_GROWTH and handles <= MOST_HANDLES for _, growth, handles in shown)

@@ -8,7 +8,7 @@ from consumer.alarms.outbound import NotSentError
 from consumer.alarms.sending import send
 from consumer.alarms.states import acknowledge, list_standing
 from consumer.alarms.targets import Target, read_targets
-from consumer.alarms.wording import content_of, sentence_of_alarm
+from consumer.alarms.wording import advice_of, content_of, sentence_of_alarm
 from consumer.commands.terminal import CommandError, json_option, leave, print_findings, print_rows, say
 from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.installation import OpenInstallation, Settings
@@ -85,7 +85,8 @@ def _try(name: str, target: Target, settings: Settings) -> bool:
 
 
 def _to_finding(alarm: Alarm) -> tuple[str, str, str]:
+    found = f" ({alarm.found})" if alarm.found else ""
     whose = f"{alarm.connection} " if alarm.connection else ""
-    said = f"{whose}{alarm.cause}: {sentence_of_alarm(alarm, 'en')} Since {format_instant(alarm.since)}."
+    said = f"{whose}{alarm.cause}: {sentence_of_alarm(alarm, 'en')} Since {format_instant(alarm.since)}{found}."
     held = f" {alarm.acknowledged_by} has it in hand." if alarm.acknowledged_by else ""
-    return alarm.severity, said + held, alarm.found
+    return alarm.severity, said + held, advice_of(alarm.cause, "en")

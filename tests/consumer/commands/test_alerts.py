@@ -77,7 +77,8 @@ def test_what_stands_is_listed_and_taken_in_hand(alerts: Run, noted: list[tuple[
     assert row_of(alerts("list", "--json"))["acknowledged_by"] == "ana@tienda.test"
     shown = " ".join(alerts("list").stdout.split())
     assert "Payout late, open: 2, 1,500 CLP at risk" in shown
-    assert "ana@tienda.test has it in hand." in shown
+    assert "Since 2026-11-23T13:00:00Z (2 open). ana@tienda.test has it in hand." in shown
+    assert "→ The page of exceptions says of each what to do." in shown
 
 
 def test_a_cause_that_does_not_stand_is_refused(alerts: Run) -> None:

@@ -72,14 +72,14 @@ def pack(
     """
     pem = installation.settings.signing_key
     key = load_private_key(pem.get_secret_value()) if pem else None
+    with installation.store.reading() as session:
+        month = _find_month(installation, session, connection, number)
+        lines = frames.count_lines(session, [month.run], month.span)
+    if asked.most_lines is not None and lines > asked.most_lines:
+        raise PackError("month.too_large", number=number, lines=lines)
     folder.mkdir(parents=True, exist_ok=True)
     draft = Path(mkdtemp(prefix=".pack.", dir=folder))
     try:
-        with installation.store.reading() as session:
-            month = _find_month(installation, session, connection, number)
-            lines = frames.count_lines(session, [month.run], month.span)
-        if asked.most_lines is not None and lines > asked.most_lines:
-            raise PackError("month.too_large", number=number, lines=lines)
         snapshots.bring(installation, connection.name, month.run.id)
         layouts = _write_journal(installation, connection, number, asked, draft)
         with installation.store.reading() as session:

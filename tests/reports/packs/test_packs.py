@@ -224,6 +224,7 @@ def test_what_cannot_be_packed_is_refused_and_leaves_nothing(closed: Installatio
     """No such period, one opened again, an account missing, inputs that are gone: one sentence, and no file."""
     out = tmp_path / "out"
     assert "there is no closed period 2 in connection main: cuadre periods list" in _refused(closed, "2", out)
+    assert not out.exists()
     closed.settings.config_dir.joinpath("accounts.toml").write_text("[accounts]\n", encoding="utf-8")
     assert "accounts.toml has no account for" in _refused(closed, "1", out)
     assert "softland-99 is no layout" in _refused(closed, "1", out, "--journal", "softland-99")

@@ -105,7 +105,7 @@ def _write(  # noqa: PLR0913 - what an export is of, and where it goes
     )  # fmt: skip
     about = About(
         connection.name, connection.country_code, days.since, days.until, days.run.id, wanted.language,
-        connection.tax_id or "", wanted.options,
+        connection.tax_id or "", {**accounts.options, **wanted.options},
     )  # fmt: skip
     writers = [
         Writer(

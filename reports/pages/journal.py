@@ -124,7 +124,7 @@ def _export(own: Connection, number: int, folder: Path) -> list[Path]:
             today=desk.today(),
         )
     profiles = [find_profile(name) for name in accounts.profiles or (_OWN,)]
-    wanted = files.Wanted(profiles, folder, own.country.language, desk.reader().name, desk.now(), accounts.options)
+    wanted = files.Wanted(profiles, folder, own.country.language, desk.reader().name, desk.now())
     outcome = files.export(installation, own, accounts, days, wanted)
     return [path for paths in outcome.files.values() for path in paths]
 

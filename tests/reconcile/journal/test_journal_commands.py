@@ -267,6 +267,23 @@ def test_the_provider_document_clears_the_fees(
 
 
 @pytest.mark.usefixtures("closed")
+def test_what_a_layout_asks_for_may_stand_in_the_account_map(
+    call: Call, installation: Installation, tmp_path: Path
+) -> None:
+    """Without a value the refusal names both places; the one of the command comes before that of the file."""
+    wanted = ("journal", "--profile", "nubox-payments", "--out", tmp_path, "--json")
+    refused = call(*wanted)
+    assert refused.exit_code == 1
+    assert "such as MedioDePago=TE; or MedioDePago under [options] of accounts.toml" in refused.stderr
+    accounts = installation.settings.config_dir / "accounts.toml"
+    accounts.write_text('chart = "cl"\n[options]\nMedioDePago = "WP"\n', encoding="utf-8")
+    (made,) = rows(call(*wanted))
+    assert ";WP;" in Path(made["file"]).read_text(encoding="latin-1")
+    (again,) = rows(call(*wanted, "--period", 1, "--set", "MedioDePago=TE"))
+    assert ";TE;" in Path(again["file"]).read_text(encoding="latin-1")
+
+
+@pytest.mark.usefixtures("closed")
 @pytest.mark.parametrize(
     ("words", "status", "reason"),
     [

@@ -16,6 +16,8 @@ from consumer.facts.messages import RefusalError
 
 FOLDER = Path(__file__).parent / "profiles"
 OPTION = "option:"
+# The layout of this program, where none is named.
+OWN = "journal"
 # What the name of a file may hold of what it is of, besides since, until, profile and part.
 PLACEHOLDERS = ("connection", "owner_tax_id", "period", "year", "month", "date")
 _NAMED = dict.fromkeys((*PLACEHOLDERS, "since", "until", "profile", "part"), date(2000, 1, 1))

@@ -18,7 +18,7 @@ from reconcile.journal.accepted import DOCUMENT, Accepted, list_accepted, reason
 from reconcile.journal.accounts import FILE, AccountMap, AccountsError, read_accounts
 from reconcile.journal.collected import Row, Terms
 from reconcile.journal.entries import PAYOUT, Book, JournalError, Pieces
-from reconcile.journal.exporting import Balance
+from reconcile.journal.exporting import EARLIEST, Balance
 from reconcile.journal.remembered import first_open
 from reconcile.kept import chunks, extracts
 from reconcile.kept.records import find_run, last_run, read_closed_periods
@@ -143,6 +143,13 @@ def choose_days(
     if run is None:
         raise JournalError("journal.no_run", connection=connection)
     return Days(run, first, last, closed_until)
+
+
+def choose_period(session: Session, connection: str, number: int, *, today: date) -> Days:
+    """Choose the days of one closed period; raise JournalError if there is none of this number."""
+    period = find_period(session, connection, number)
+    since = period.since or EARLIEST
+    return choose_days(session, connection, since=since, until=period.until, with_drafts=False, today=today)
 
 
 def choose_periods(

@@ -19,9 +19,8 @@ from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import RefusalError
 from reconcile.journal import files as journal
 from reconcile.journal.accounts import FILE
-from reconcile.journal.exporting import EARLIEST
-from reconcile.journal.profiles import find_profile
-from reconcile.journal.source import choose_days, find_period, load_accounts
+from reconcile.journal.profiles import OWN, find_profile
+from reconcile.journal.source import choose_period, load_accounts
 from reconcile.kept import snapshots
 from reconcile.kept.records import find_run, read_closed_periods, read_summary
 from reconcile.kept.snapshots import SnapshotError
@@ -32,8 +31,6 @@ from reports.packs import container, sealing, summary
 from reports.packs.contents import Month, write_tables
 from reports.packs.manifest import INPUTS, SUMMARY, About, Manifest, digest_data, load_private_key, to_text
 from reports.packs.summary import Figures, Page
-
-_OWN_LAYOUT = "journal"
 
 
 class PackError(RefusalError):
@@ -127,17 +124,13 @@ def _write_journal(
     settings = installation.settings
     names = asked.layouts
     if names is None:
-        names = [_OWN_LAYOUT] if (settings.config_dir / FILE).is_file() else []
+        names = [OWN] if (settings.config_dir / FILE).is_file() else []
     profiles = list({one.name: one for one in map(find_profile, names)}.values())
     if profiles:
         accounts = load_accounts(settings, connection)
         with installation.store.reading() as session:
-            period = find_period(session, connection.name, number)
             today = local_date(asked.at, connection.country.zone)
-            since = period.since or EARLIEST
-            days = choose_days(
-                session, connection.name, since=since, until=period.until, with_drafts=False, today=today
-            )
+            days = choose_period(session, connection.name, number, today=today)
         wanted = journal.Wanted(profiles, draft / "journal", connection.country.language, asked.author, asked.at)
         journal.export(installation, connection, accounts, days, wanted)
     return [one.name for one in profiles]

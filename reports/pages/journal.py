@@ -13,9 +13,8 @@ from consumer.facts.messages import RefusalError
 from reconcile.journal import files, showing
 from reconcile.journal.booking import BookedEntry
 from reconcile.journal.entries import JournalError
-from reconcile.journal.exporting import EARLIEST
-from reconcile.journal.profiles import find_profile
-from reconcile.journal.source import choose_days, find_period, load_accounts
+from reconcile.journal.profiles import OWN, find_profile
+from reconcile.journal.source import choose_period, load_accounts
 from reconcile.kept.records import read_closed_periods
 from reports import journals, standing
 from reports.directory import LISTINGS
@@ -29,7 +28,6 @@ blueprint = Blueprint("journal", __name__, url_prefix="/journal")
 
 _MOST_LINES = 200
 _LATEST = 5
-_OWN = "journal"
 
 
 @blueprint.get("")
@@ -60,7 +58,7 @@ def show() -> ResponseReturnValue:
     return render_template(
         "journal.html", own=own, since=since, until=until, runs=runs, reason=reason, missing=missing,
         periods=list(reversed(periods)), exports=exports, listing=LISTINGS["journal-exports"],
-        profiles=accounts.profiles or (_OWN,) if accounts else (), may_export=desk.reader().role.may(Role.FINANCE),
+        profiles=accounts.profiles or (OWN,) if accounts else (), may_export=desk.reader().role.may(Role.FINANCE),
         **_describe(entries),
     )  # fmt: skip
 
@@ -114,16 +112,8 @@ def _export(own: Connection, number: int, folder: Path) -> list[Path]:
     installation = desk.installation()
     accounts = load_accounts(installation.settings, own)
     with installation.store.reading() as session:
-        period = find_period(session, own.name, number)
-        days = choose_days(
-            session,
-            own.name,
-            since=period.since or EARLIEST,
-            until=period.until,
-            with_drafts=False,
-            today=desk.today(),
-        )
-    profiles = [find_profile(name) for name in accounts.profiles or (_OWN,)]
+        days = choose_period(session, own.name, number, today=desk.today())
+    profiles = [find_profile(name) for name in accounts.profiles or (OWN,)]
     wanted = files.Wanted(profiles, folder, own.country.language, desk.reader().name, desk.now())
     outcome = files.export(installation, own, accounts, days, wanted)
     return [path for paths in outcome.files.values() for path in paths]

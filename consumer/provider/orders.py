@@ -11,7 +11,7 @@ import httpx
 import msgspec
 import sqlalchemy as sa
 
-from consumer.facts.money import MoneyError, to_minor
+from consumer.facts.money import LARGEST_AMOUNT, MoneyError, to_minor
 from consumer.facts.order_check import OrderCheck
 from consumer.facts.texts import is_identifier
 from consumer.provider.client import TIMEOUT, USER_AGENT
@@ -52,6 +52,10 @@ class Limits:
         if self.rows < 0:
             raise OrderCheckError("the orders are more rows than [order_check] rows allows: ask for fewer days")
 
+    def wait(self) -> None:
+        """Wait before the next request, but not beyond the end."""
+        self.sleep(max(0.0, min(self.pause, self.until - self.clock())))
+
     def check_time(self) -> None:
         if self.clock() >= self.until:
             raise OrderCheckError("the orders took longer than [order_check] seconds allows")
@@ -75,7 +79,7 @@ def ask_orders(check: OrderCheck, orders: Sequence[str], limits: Limits) -> Iter
         with _open(check) as http:
             for order in orders:
                 content = _get(http, check.order.replace("{order}", quote(order, safe="")), limits)
-                found = _decode(content, dict[str, Any]) if content is not None else {}
+                found = _decode(b"null" if content is None else content, dict[str, Any] | None) or {}
                 yield next(_to_answers([{**found, "order_ref": order}], limits))
         return
     question = sa.text(check.order).bindparams(sa.bindparam("orders", expanding=True))
@@ -139,14 +143,14 @@ def _get(http: httpx.Client, address: str, limits: Limits) -> bytes | None:
     except (httpx.TransportError, httpx.DecodingError, httpx.InvalidURL) as error:
         raise OrderCheckError(f"no answer from {host} about orders ({type(error).__name__})") from None
     finally:
-        limits.sleep(limits.pause)
+        limits.wait()
     return bytes(content)
 
 
 def _decode(content: bytes, kind: Any) -> Any:
     try:
         return msgspec.json.decode(content, type=kind)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise OrderCheckError("an answer about orders is not the JSON that was asked for") from None
 
 
@@ -168,9 +172,12 @@ def _to_answer(row: Mapping[str, Any], place: int) -> Answer:
     if amount is None or currency is None:
         return Answer(order, day)
     try:
-        return Answer(order, day, to_minor(str(amount), str(currency)), str(currency).upper())
+        minor = to_minor(str(amount), str(currency))
     except MoneyError:
-        raise OrderCheckError(f"row {place} of the orders: amount is no amount of its currency") from None
+        minor = LARGEST_AMOUNT + 1
+    if abs(minor) > LARGEST_AMOUNT:
+        raise OrderCheckError(f"row {place} of the orders: amount is no amount of its currency")
+    return Answer(order, day, minor, str(currency).upper())
 
 
 def _to_day(text: str | None) -> date | None:

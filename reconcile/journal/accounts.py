@@ -184,8 +184,8 @@ def _check_limits(section: _Section) -> None:
 
 
 def _check_code(key: str, written: str | _Written) -> None:
-    account = _to_account(key, written)
-    if not account.code.strip() or not f"{account.code}{account.name}{account.cost_centre}".isprintable():
+    code, account = written if isinstance(written, str) else written.code, _to_account(key, written)
+    if not account.code or not f"{code}{account.name}{account.cost_centre}".isprintable():
         raise AccountsError("journal.empty_account", key=key)
 
 
@@ -206,5 +206,5 @@ def _check_clearing(accounts: AccountMap) -> None:
 
 def _to_account(key: str, written: str | _Written) -> Account:
     if isinstance(written, str):
-        return Account(key, written)
-    return Account(key, written.code, written.name, written.cost_centre)
+        return Account(key, written.strip())
+    return Account(key, written.code.strip(), written.name, written.cost_centre)

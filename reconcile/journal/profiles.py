@@ -200,7 +200,7 @@ def find_profile(name: str) -> Profile:
     if own.suffix != ".toml" and name not in profile_names():
         raise ProfileError("journal.unknown_profile", name=name, known=", ".join(profile_names()))
     try:
-        return read_profile(path.read_text(encoding="utf-8"), path.stem)
+        return read_profile(path.read_text(encoding="utf-8-sig"), path.stem)
     except (OSError, UnicodeDecodeError) as problem:
         raise ProfileError("journal.profile_unreadable", name=name, problem=str(problem)) from None
 

@@ -41,7 +41,7 @@ def load_accounts(settings: Settings, connection: Connection) -> AccountMap:
     """Read the account map in the folder of `cuadre.toml`; raise AccountsError if there is none."""
     path = settings.config_dir / FILE
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise AccountsError("journal.no_accounts", path=str(path), country=connection.country_code) from None
     except (OSError, UnicodeDecodeError) as problem:

@@ -19,7 +19,7 @@ from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import RefusalError
 from reconcile.journal import files as journal
 from reconcile.journal.accounts import FILE
-from reconcile.journal.profiles import OWN, find_profile
+from reconcile.journal.profiles import OWN, find_profiles
 from reconcile.journal.source import choose_period, load_accounts
 from reconcile.kept import snapshots
 from reconcile.kept.records import find_run, read_closed_periods, read_summary
@@ -125,7 +125,7 @@ def _write_journal(
     names = asked.layouts
     if names is None:
         names = [OWN] if (settings.config_dir / FILE).is_file() else []
-    profiles = list({one.name: one for one in map(find_profile, names)}.values())
+    profiles = find_profiles(names)
     if profiles:
         accounts = load_accounts(settings, connection)
         with installation.store.reading() as session:

@@ -13,7 +13,7 @@ from consumer.facts.messages import RefusalError
 from reconcile.journal import files, showing
 from reconcile.journal.booking import BookedEntry
 from reconcile.journal.entries import JournalError
-from reconcile.journal.profiles import OWN, find_profile
+from reconcile.journal.profiles import OWN, find_profiles
 from reconcile.journal.source import choose_period, load_accounts
 from reconcile.kept.records import read_closed_periods
 from reports import journals, standing
@@ -113,7 +113,7 @@ def _export(own: Connection, number: int, folder: Path) -> list[Path]:
     accounts = load_accounts(installation.settings, own)
     with installation.store.reading() as session:
         days = choose_period(session, own.name, number, today=desk.today())
-    profiles = [find_profile(name) for name in accounts.profiles or (OWN,)]
+    profiles = find_profiles(accounts.profiles or (OWN,))
     wanted = files.Wanted(profiles, folder, own.country.language, desk.reader().name, desk.now())
     outcome = files.export(installation, own, accounts, days, wanted)
     return [path for paths in outcome.files.values() for path in paths]

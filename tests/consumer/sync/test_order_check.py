@@ -133,6 +133,14 @@ def test_an_order_is_asked_for_once_a_day_until_it_is_delivered(over_http: Insta
         ("orders", (500, b""), {}, "127.0.0.1 answered 500 when it was asked for orders"),
         ("orders", (302, b""), {}, "127.0.0.1 answered 302 when it was asked for orders"),
         ("orders", (200, b"<html>"), {}, "an answer about orders is not the JSON that was asked for"),
+        ("delivered", (200, b'[{"order_ref": "\xff"}]'), {}, "an answer about orders is not the JSON that was asked"),
+        ("orders", (200, b'{"x":' + b"[" * 9999 + b"]" * 9999 + b"}"), {}, "is not the JSON that was asked for"),
+        (
+            "delivered",
+            (200, b'[{"order_ref": "A", "amount": "9223372036854775808", "currency": "CLP"}]'),
+            {},
+            "amount is no amount",
+        ),
         ("orders", (200, b'{"delivered_on": "soon"}'), {}, "row 1 of the orders: delivered_on is no date"),
         ("delivered", (200, b'[{"order_ref": 7}]'), {}, "row 1 of the orders: order_ref is no text of 1 to 255"),
         ("delivered", (200, b'[{"order_ref": "A", "amount": "x", "currency": "CLP"}]'), {}, "amount is no amount"),
@@ -168,6 +176,22 @@ def test_requests_keep_their_pace(over_http: Installation) -> None:
         pay(over_http.store, f"pi_{number}", f"PED-{number}")
     check_orders(over_http, over_http.settings.connection("main"), ON, limits=quick(pause=0.2, sleep=slept.append))
     assert slept == [0.2, 0.2, 0.2, 0.2]
+
+
+def test_no_wait_is_longer_than_the_check(over_http: Installation) -> None:
+    """A pace of one request an hour does not keep the night waiting beyond [order_check] seconds."""
+    slept: list[float] = []
+    limits = quick(pause=3600.0, until=10.0, sleep=slept.append)
+    check_orders(over_http, over_http.settings.connection("main"), ON, limits=limits)
+    assert slept == [10.0]
+
+
+def test_null_is_an_order_that_was_not_delivered(over_http: Installation, shop: Shop) -> None:
+    """A system may answer null in the place of 404 for an order that it does not know."""
+    pay(over_http.store, "pi_1", "PED-1")
+    shop.answers["/orders/PED-1"] = (200, b"null")
+    assert check_orders(over_http, over_http.settings.connection("main"), ON, limits=quick()).status is Completion.DONE
+    assert kept(over_http) == {"PED-1": (None, None, None, ON)}
 
 
 @pytest.fixture

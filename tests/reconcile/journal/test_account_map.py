@@ -78,6 +78,7 @@ def test_every_kind_posts_to_keys_of_the_map() -> None:
         ('[rounding]\nCLP = "-1"', "the rounding limit -1 of CLP"),
         ('[provider]\ntax_id = "76.543.210-4"', "the provider's tax_id is not a tax id of the country"),
         ('chart = "cl"\n[accounts]\nclearing = "1.1.04.10"', "1.1.04.10 is the account of clearing and of customers"),
+        ('chart = "cl"\n[accounts]\nclearing = "1.1.04.10 "', "1.1.04.10 is the account of clearing and of customers"),
     ],
 )
 def test_what_is_wrong_is_said(text: str, words: str) -> None:

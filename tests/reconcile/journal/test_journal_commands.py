@@ -175,6 +175,14 @@ def test_a_folder_in_the_place_of_a_file_is_refused_before(call: Call, tmp_path:
 
 
 @pytest.mark.usefixtures("closed")
+def test_an_account_map_saved_on_windows_is_read(call: Call, installation: Installation, tmp_path: Path) -> None:
+    """Its editors may begin a file with the mark of UTF-8."""
+    accounts = installation.settings.config_dir / "accounts.toml"
+    accounts.write_text('chart = "cl"\n', encoding="utf-8-sig")
+    assert call("journal", "--out", tmp_path).exit_code == 0
+
+
+@pytest.mark.usefixtures("closed")
 def test_a_layout_of_another_country_stops_no_other(call: Call, tmp_path: Path) -> None:
     """It is refused by name; alone it ends the export."""
     some = call("journal", "--out", tmp_path / "out", "--profile", "sat-polizas,journal")

@@ -201,6 +201,17 @@ def test_the_journal_in_it_is_remembered_as_exported(closed: Installation, tmp_p
     assert "everything up to 2026-09-10 is exported" in refused.stderr
 
 
+def test_layouts_in_it_take_their_values_and_bring_what_belongs_with_them(closed: Installation, tmp_path: Path) -> None:
+    """Values that a layout asks for come from the account map; headers of entries come with their lines."""
+    accounts = closed.settings.config_dir / "accounts.toml"
+    accounts.write_text('chart = "cl"\n[options]\nJournal = "Diario"\n', encoding="utf-8")
+    files = read(pack(closed, tmp_path, "--journal", "odoo,sap-b1"))
+    assert [name.rpartition("_main_")[2] for name in files if name.startswith("journal/")] == [
+        "odoo.csv", "sap-b1-lines.txt", "sap-b1.txt",
+    ]  # fmt: skip
+    assert b"Diario" in files["journal/start_2026-09-10_main_odoo.csv"]
+
+
 def test_tables_for_people_open_in_their_country(closed: Installation, tmp_path: Path) -> None:
     """With the profile of Chile the tables have its separators and words; the archive verifies like any other."""
     path = pack(closed, tmp_path / "out", "--profile", "cl", "--journal", "none", "--language", "en")

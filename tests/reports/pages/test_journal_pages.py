@@ -59,8 +59,8 @@ def test_what_is_missing_is_named_before_an_export(client: FlaskClient, reconcil
 def test_a_closed_period_is_exported_once_and_remembered(
     client: FlaskClient, csrf: Csrf, reconciled: Installation
 ) -> None:
-    """The file comes in the layouts of the account map, several as one ZIP; who did it stands below."""
-    write_accounts(reconciled, 'chart = "cl"\nprofiles = ["journal", "odoo"]\n[options]\nJournal = "Diario"\n')
+    """The files of the layouts, and of those that belong with one, come as one ZIP; who did it stands below."""
+    write_accounts(reconciled, 'chart = "cl"\nprofiles = ["odoo", "sap-b1"]\n[options]\nJournal = "Diario"\n')
     form = {"csrf_token": csrf(client, "/journal"), "connection": "main"}
     refused = client.post("/journal/export", data=form | {"period": "7"}, follow_redirects=True)
     assert "No hay un período cerrado 7" in text_in(refused.get_data(as_text=True))
@@ -72,9 +72,9 @@ def test_a_closed_period_is_exported_once_and_remembered(
     assert (made.status_code, made.data[:2]) == (200, b"PK")
     with reconciled.store.reading() as session:
         assert [(one.profiles, one.author) for one in session.exec(select(JournalExport))] == [
-            ("journal odoo", "ana@tienda.test")
+            ("odoo sap-b1 sap-b1-lines", "ana@tienda.test")
         ]
-    assert "journal odoo" in text_of(client, "/journal")
+    assert "odoo sap-b1 sap-b1-lines" in text_of(client, "/journal")
     assert "ana@tienda.test" in text_of(client, "/books/journal-exports")
 
 

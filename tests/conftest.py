@@ -4,9 +4,12 @@ import gc
 import os
 import shutil
 from collections.abc import Generator, Iterator
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 import pytest
+import structlog
 from hypothesis import HealthCheck
 from hypothesis import settings as examples
 from playwright.sync_api import Browser, expect, sync_playwright
@@ -35,6 +38,20 @@ _CALM = examples(deadline=None, suppress_health_check=[HealthCheck.too_slow, Hea
 examples.register_profile("the same", _CALM, derandomize=True, database=None)
 examples.register_profile("searching", _CALM)
 examples.load_profile(for_run(short="the same", full="searching"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _loggers_without_memory() -> Iterator[None]:
+    """Let every test capture what is logged: a logger that remembers its first use would go on past a later capture."""
+    configure = structlog.configure
+
+    @wraps(configure)
+    def configure_anew(*positional: Any, **named: Any) -> None:
+        configure(*positional, **{**named, "cache_logger_on_first_use": False})
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(structlog, "configure", configure_anew)
+        yield
 
 
 @pytest.fixture(autouse=True)

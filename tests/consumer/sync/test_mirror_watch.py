@@ -106,7 +106,7 @@ def test_the_doctor_names_what_runs_withhold_because_of_a_gap(watched: Installat
     checks = examine(watched, "main", transport=httpx.MockTransport(answers), withheld_by=withheld_by)
     assert next(check.found for check in checks if check.check == "gaps") == (
         "1 windows are not closed, the oldest of refunds from the beginning; until then runs withhold "
-        "CREDIT_NOTE_NO_REFUND, INVOICE_NO_PAYMENT, ITEM_IN_NO_PAYOUT, PAYOUT_NOT_IN_BANK"
+        "CREDIT_NOTE_NO_REFUND, INVOICE_NO_PAYMENT, ITEM_IN_NO_PAYOUT, ORDER_NOT_PAID, PAYOUT_NOT_IN_BANK"
     )
 
 

@@ -204,6 +204,7 @@ def test_the_description_names_every_list(client: FlaskClient) -> None:
     """No list answers that the description does not know."""
     assert sorted(path for path, _ in lists_of(fetch(client, "openapi.json"))) == [
         "/adjustments",
+        "/approvals",
         "/bank-files",
         "/bank-lines",
         "/cash-application",

@@ -103,7 +103,7 @@ class Export:
         corrections = self._list_corrections()
         self.bookkeeper.raise_missing()
         check = _Check(self, corrections.opening)
-        yield DayEnd(self.since - _DAY, dict(check.balance))
+        yield DayEnd(max(self.since, EARLIEST) - _DAY, dict(check.balance))
         for planned in self._merge(corrections.by_day):
             yield from check.end_days(planned.entry.on - _DAY)
             check.add(planned.entry)

@@ -34,6 +34,7 @@ def test_the_journal_shows_accounts_with_both_sides(client: FlaskClient) -> None
     assert "180.000 150.000 Saldo $30.000 1.1.04.10 Clientes" in page
     assert "Cobros del 2026-10-05" in page
     assert "CSV" in page
+    assert clearing in text_of(client, "/journal?from=0001-01-01&to=9999-12-31")
 
 
 def test_a_payout_s_journal_goes_from_its_payments_to_the_bank(client: FlaskClient) -> None:

@@ -27,8 +27,8 @@ OTHERWISE = {
     "/tax-statements", "/transfers",
 }  # fmt: skip
 LEFT_OUT = {
-    "account_movement", "account_statement", "approval_request", "journal_entry", "result_chunk", "run", "tax_invoice", "tax_return",
-    "tax_statement", "transfer",
+    "account_movement", "account_statement", "approval_request", "journal_entry", "result_chunk", "run",
+    "tax_invoice", "tax_return", "tax_statement", "transfer",
 }  # fmt: skip
 
 

@@ -100,7 +100,7 @@ def busy(reconciled: Installation, client: FlaskClient) -> FlaskClient:
         ("/view/documents?from=2026-11-01", "No hay nada aquí."),
         ("/view/in-transit", "Pago pi_3 07-10-2026 10:00 07-10-2026 CLP 30.000"),
         ("/view/clearing", "06-10-2026 CLP 150.000 0 0 -10.000 0 0 -2.410 -137.590 0 0 0"),
-        ("/view/cash-application", "05-10-2026 11111111-1 Comercial Ñandú, SpA 33 1201 100.000 CLP Transferencia 1.1.03.10 pi_1"),
+        ("/view/cash-application", "Comercial Ñandú, SpA 33 1201 100.000 CLP Transferencia 1.1.03.10 pi_1"),
         ("/view/control", "Cuadra"),
     ],
 )

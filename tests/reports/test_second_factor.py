@@ -97,7 +97,7 @@ def test_recovery_codes_work_once_each(store: Store, accept: Callable[..., bool]
 
 
 def test_a_factor_counts_once_its_first_code_was_given(store: Store, settings: Settings) -> None:
-    """A secret whose picture nobody read locks no one out; a wrong first code leaves it so."""
+    """A secret whose picture was never read locks no one out; a wrong first code leaves it so."""
     with store.transaction() as session:
         second_factor.begin(session, settings, ANA, now=NOW)
     with store.transaction() as session, pytest.raises(FactorError, match="not the one of now"):

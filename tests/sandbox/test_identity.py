@@ -109,7 +109,7 @@ def test_a_fault_changes_what_a_token_says(client: httpx.Client, fault: str, nam
 
 
 def test_other_faults(client: httpx.Client) -> None:
-    """A token that is over, one of a key nobody knows, no token, an issuer that is another, and no answer at all."""
+    """A token that is over, one of an unknown key, no token, an issuer that is another, and no answer at all."""
     found = {}
     for fault in ("expired", "other-key", "no-token"):
         client.post(PATH, json={"fault": fault})

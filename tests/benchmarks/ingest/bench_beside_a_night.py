@@ -176,7 +176,7 @@ def main() -> None:
             found, published[store] = measure_store(url, folder, chosen.rows, chosen.rounds, chosen.seconds)
             print_rows(store, found)
     shown = ", ".join(f"{count} on {store}" for store, count in published.items())
-    sys.stdout.write(f"\nBooks of {chosen.rows:,} documents; runs that ended beside the rounds: {shown}.\n")
+    sys.stdout.write(f"\nBooks of {chosen.rows:,} documents; runs that ended during the rounds: {shown}.\n")
 
 
 if __name__ == "__main__":

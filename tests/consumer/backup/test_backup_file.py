@@ -1,4 +1,4 @@
-"""The file of a backup: whole or refused, whatever happens to its bytes; readable without the program."""
+"""The file of a backup: whole or refused where its bytes changed; readable without the program."""
 
 import hashlib
 import io

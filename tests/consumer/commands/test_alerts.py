@@ -15,7 +15,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from tests.consumer.alarms.conftest import SECRET, MakeSettings, Receiver
 from tests.consumer.alarms.conftest import alarmed as alarmed  # noqa: PLC0414 - a fixture of that folder
-from tests.consumer.alarms.conftest import receiver as receiver  # noqa: PLC0414
+from tests.consumer.alarms.conftest import receiver as receiver  # noqa: PLC0414 - the same
 from tests.merchant import row_of
 
 NOW = datetime(2026, 11, 23, 13, 0, tzinfo=UTC)

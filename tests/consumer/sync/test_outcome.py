@@ -4,7 +4,7 @@ from consumer.sync.outcome import Outcome, StreamResult, StreamState
 
 
 def stream(name: str, state: StreamState = StreamState.COMPLETE, **shown: int | str) -> StreamResult:
-    return StreamResult("main", name, state, **shown)  # type: ignore[arg-type]
+    return StreamResult("main", name, state, **shown)  # type: ignore[arg-type]  # fields by name
 
 
 def test_streams_of_one_kind_share_a_line() -> None:

@@ -58,7 +58,7 @@ def test_a_header_row_and_a_mapping_are_a_layout(tmp_path: Path) -> None:
     ],
 )
 def test_a_mapping_that_is_wrong_is_refused(change: tuple[str, str], words: str) -> None:
-    """Whatever is unknown in the file is named, before anything is written."""
+    """Each unknown name in the file is given, before anything is written."""
     assert change[0] in OWN
     with pytest.raises(ProfileError) as refused:
         read_profile(OWN.replace(*change), "mine")

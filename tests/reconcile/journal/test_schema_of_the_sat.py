@@ -22,16 +22,16 @@ PARTS = ("PolizasPeriodo/PolizasPeriodo_1_3.xsd", "CatalogosParaEsqContE/Catalog
 
 @pytest.fixture
 def schema(tmp_path: Path) -> Path:
-    """Return the path of the schema, beside the catalogues that it names."""
+    """Return the path of the schema, which lies with the catalogues that it names."""
     if shutil.which("xmllint") is None:
-        pytest.skip("no xmllint is installed")
+        pytest.skip("no xmllint is installed")  # a machine may lack it; a complete run fails here
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
     try:
         subprocess.run(
             [*pip, "--dest", str(tmp_path), LIBRARY], check=True, capture_output=True, text=True, timeout=300
         )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-        pytest.skip(f"{AWAY} {LIBRARY}: {error.stderr!r}"[:400])
+        pytest.skip(f"{AWAY} {LIBRARY}: {error.stderr!r}"[:400])  # the network is no fault of the code
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as library:
         for part in PARTS:

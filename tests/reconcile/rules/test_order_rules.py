@@ -63,7 +63,7 @@ def test_a_delivered_order_that_no_payment_names_is_at_risk(case: "Case") -> Non
 
 
 def test_an_order_has_some_days_to_be_paid(case: "Case") -> None:
-    """Three bank days after delivery nobody asks yet."""
+    """Three bank days after delivery no one asks yet."""
     case.as_of = date(2026, 10, 8)
     _order(case, delivered_on=date(2026, 10, 5))
     assert _orders_found(case) == set()

@@ -93,7 +93,7 @@ def test_a_role_changes_and_a_lower_one_ends_sessions(run: Run, reconciled: Inst
 
 @pytest.mark.parametrize("args", [("disable", "ana@tienda.test"), ("role", "ana@tienda.test", "finance")])
 def test_the_last_admin_stays(run: Run, reconciled: Installation, args: tuple[str, ...]) -> None:
-    """With no admin left nobody could let one in; a second admin makes it possible."""
+    """With no admin left no one could let one in; a second admin makes it possible."""
     refused = run("users", *args)
     assert (refused.exit_code, trail(reconciled)) == (1, [])
     assert "the last admin is ana@tienda.test: make another person admin first" in refused.stderr

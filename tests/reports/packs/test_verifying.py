@@ -69,7 +69,7 @@ def rewrite(path: Path, files: dict[str, bytes]) -> None:
 
 
 def test_an_archive_as_it_was_made_says_in_one_line_what_it_proves(make: Callable[..., Path]) -> None:
-    """Period, days, reconciliation, files and the digest of the signed page; and that nobody signed it."""
+    """Period, days, reconciliation, files and the digest of the signed page; and that it is not signed."""
     checked = verify(make())
 
     assert (checked.exit_code, checked.stderr) == (0, "")

@@ -125,7 +125,7 @@ def test_one_person_is_one_subject_under_any_name(
 
 @pytest.mark.parametrize("path", ["/approvals/1/approve", "/approvals/1/do", "/approvals/1/end"])
 def test_neither_a_token_nor_a_viewer_approves(shop: Installation, app: Flask, send: Send, path: str) -> None:
-    """A program is no second person, whatever its role; and who may only look may not decide."""
+    """A program is no second person, in any role; and who may only look may not decide."""
     write_off(send)
     with shop.store.transaction() as session:
         token = create_token(session, "erp", Role.ADMIN, now=utc_now(), scopes=Scope)

@@ -197,7 +197,7 @@ def test_unknown_roles_get_nothing(sso: Installation, sso_app: Flask, steer: Cal
 
 
 def test_an_address_is_no_identity(sso: Installation, sso_app: Flask, steer: Callable[..., None]) -> None:
-    """Another subject with a known address is refused, and an address nobody verified names no one."""
+    """Another subject with a known address is refused, and an address that is not verified names no one."""
     with sso.store.transaction() as session:
         add_user(session, to_user("dora@tienda.test", "otra clave larga", Role.ADMIN, now=utc_now()))
     claims = {"sub": "u-400", "email": "dora@tienda.test", "groups": ["finanzas"]}
@@ -222,7 +222,7 @@ def test_an_address_is_no_identity(sso: Installation, sso_app: Flask, steer: Cal
     ],
 )
 def test_a_role_comes_from_a_claim(claims: dict[str, Any], path: str, role: str | None) -> None:
-    """The highest role of the values counts; a path leads into objects, and whatever is no text gives none."""
+    """The highest role of the values counts; a path leads into objects, and a value that is no text gives none."""
     assert find_role(claims, path, ROLES) == role
 
 

@@ -225,7 +225,7 @@ def test_a_password_that_cannot_be_changed(
 
 
 def test_guessing_at_the_own_password_is_slowed_down(app: Flask, login: Login, send: Send, luz: int) -> None:
-    """A session that somebody stole is no place to guess the password: the sixth try is a 429 with the seconds."""
+    """A stolen session is no place to guess the password: the sixth try is a 429 with the seconds."""
     del luz
     own = login(app, LUZ, PASSWORD)
     answers = [send(own, "/account/password", password="no", new_password=NEW) for _ in range(6)]
@@ -306,7 +306,7 @@ def test_a_second_factor_is_turned_off_with_the_password(app: Flask, login: Logi
 
 
 def test_a_person_ends_their_other_sessions(app: Flask, login: Login, send: Send, luz: int) -> None:
-    """One by one or all at once; this one stays, and nobody ends another person's."""
+    """One by one or all at once; this one stays, and no one ends another person's."""
     del luz
     ana, here, there = login(app), login(app, LUZ, PASSWORD), login(app, LUZ, PASSWORD)
     page = text(here.get("/account"))

@@ -69,7 +69,7 @@ FORM = {
 
 @pytest.fixture
 def group(books: Installation, tmp_path: Path) -> Installation:
-    """The made-up books as those of the connection `norte`, and one payout of `main` beside them."""
+    """The made-up books as those of the connection `norte`, and one payout of `main` with them."""
     toml = '[connections.norte]\napi_key = "sk_test_norte"\ncountry = "cl"\n'
     (tmp_path / "cuadre.toml").write_text(toml, encoding="utf-8")
     installation = Installation(settings=settings_of("http://provider.test", tmp_path), store=books.store)

@@ -28,9 +28,9 @@ from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.tables.alarms import Alarm
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.jobs import Tick, TickState
 from consumer.facts.tables.sync import Window, WindowState
+from consumer.facts.tables.types import core_of
 from consumer.inbox.watch import endpoint_trouble
 from consumer.jobs.worker import keep_at
 from consumer.webhooks.blueprint import RefusalLog

@@ -5,7 +5,7 @@ from datetime import date, datetime
 from sqlalchemy import Index
 from sqlmodel import Field, SQLModel
 
-from consumer.facts.tables.columns import minor_units, moment
+from consumer.facts.tables.types import minor_units, moment
 
 
 class InvoiceFile(SQLModel, table=True):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from consumer.facts.tables.columns import core_of
+from consumer.facts.tables.types import core_of
 from reconcile.desk import decisions
 from reconcile.desk.decisions import Pair
 from reconcile.kept import chunks

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from sqlalchemy.orm import Mapped
 from sqlmodel import Session, col
 
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import ProviderObject
+from consumer.facts.tables.types import core_of
 from reconcile.kept import chunks, extracts, records
 from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run
 from reports.listing import Statement

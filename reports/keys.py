@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.store import Store
-from consumer.facts.tables.columns import core_of
+from consumer.facts.tables.types import core_of
 from reports.people import PeopleError, Role, add_user, drop_links, hash_password, set_password, to_user
 from reports.sessions import digest
 from reports.tables import Invitation, Token, User

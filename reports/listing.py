@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, SQLModel, col
 
 from consumer.facts.columns import Column
-from consumer.facts.tables.columns import core_of
+from consumer.facts.tables.types import core_of
 from reports.shapes.spans import Row
 
 Statement: TypeAlias = sa.Select[*tuple[Any, ...]]

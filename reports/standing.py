@@ -9,8 +9,8 @@ from typing import TypeAlias
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import Institution
+from consumer.facts.tables.types import core_of
 from reconcile.kept.records import read_summary
 from reconcile.rules.at_risk import Stake, add_up_risks
 from reconcile.rules.outcomes import PAYOUT_COLUMNS, SEVERITIES, Code

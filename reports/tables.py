@@ -5,7 +5,7 @@ from datetime import date, datetime
 from sqlalchemy import BigInteger, Index, LargeBinary
 from sqlmodel import Field, SQLModel
 
-from consumer.facts.tables.columns import moment
+from consumer.facts.tables.types import moment
 
 
 class User(SQLModel, table=True):

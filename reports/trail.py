@@ -12,8 +12,8 @@ import structlog
 from consumer.facts.clock import format_instant
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store, insert_once
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import EventReplay
+from consumer.facts.tables.types import core_of
 from consumer.facts.trails import Sink, SinkError, open_sink
 from reconcile.tables import Decision, ExceptionChange
 from reports.tables import AuditEntry, TrailMark

@@ -17,7 +17,7 @@ from consumer.alarms.wording import Content
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from consumer.facts.tables.alarms import AlarmMessage
-from consumer.facts.tables.columns import core_of
+from consumer.facts.tables.types import core_of
 
 log = structlog.get_logger("cuadre.alarms")
 

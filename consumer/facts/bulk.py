@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection
 
-from consumer.facts.tables.columns import UtcDateTime
+from consumer.facts.tables.types import UtcDateTime
 
 Values: TypeAlias = Sequence[object]
 _Converter: TypeAlias = tuple[int, Callable[[Any], object]]

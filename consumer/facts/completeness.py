@@ -14,8 +14,8 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.clock import format_duration
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.sync import Lateness, Window, WindowState
+from consumer.facts.tables.types import core_of
 
 BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 

@@ -15,8 +15,8 @@ from sqlmodel import col
 from consumer.facts.durable import write_durably
 from consumer.facts.installation import Installation
 from consumer.facts.store import Turn, take_turn
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.jobs import SharedFile
+from consumer.facts.tables.types import core_of
 
 _PIECE = 8 * 1024 * 1024
 _FILE = core_of(SharedFile)

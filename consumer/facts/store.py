@@ -13,7 +13,7 @@ from sqlmodel import Session, SQLModel
 
 from consumer.facts import embedded
 from consumer.facts.messages import RefusalError
-from consumer.facts.tables.columns import core_of
+from consumer.facts.tables.types import core_of
 
 # A database machine that is gone sends no answer: without these a connection to it hangs for hours.
 _WIRE = {

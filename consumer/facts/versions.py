@@ -23,8 +23,8 @@ from consumer.facts.bulk import insert_new_rows, insert_rows
 from consumer.facts.clock import format_instant, to_instant
 from consumer.facts.meaning import REPLACED, JsonObject, read_json, to_json
 from consumer.facts.store import Row, RowKey, one_of, to_ids
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import ProviderObject
+from consumer.facts.tables.types import core_of
 
 KEPT = "cuadre:kept"
 _LOG = logging.getLogger(__name__)

@@ -18,8 +18,8 @@ from consumer.facts.clock import utc_now
 from consumer.facts.meaning import JsonObject, read_json
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store, one_of, to_ids
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event, EventState
+from consumer.facts.tables.types import core_of
 from consumer.facts.versions import Change, Known, MixedModesError, merge_all
 from consumer.inbox.handlers import HANDLERS, Handler
 from consumer.provider.fields import UnusableObjectError

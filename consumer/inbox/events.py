@@ -12,8 +12,8 @@ from consumer.facts.clock import to_utc
 from consumer.facts.meaning import NotJsonError, read_object
 from consumer.facts.settings import Connection, Settings
 from consumer.facts.store import Row, RowKey, Store, batches
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventConflict, EventReplay, EventState
+from consumer.facts.tables.types import core_of
 from consumer.facts.versions import Change, MixedModesError, preview
 from consumer.inbox.apply import (
     EVENT,

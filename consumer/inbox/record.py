@@ -18,8 +18,8 @@ from consumer.facts.clock import to_instant
 from consumer.facts.meaning import JsonObject, NotJsonError, meaning_sha256, read_object
 from consumer.facts.settings import Connection, Settings
 from consumer.facts.store import Store, insert_into, one_of, to_ids
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event, EventConflict, EventState, Source
+from consumer.facts.tables.types import core_of
 from consumer.facts.texts import is_identifier
 from consumer.inbox.handlers import HANDLERS, NEEDS_NO_OBJECT
 

@@ -16,9 +16,9 @@ from consumer.facts.clock import local_instant, utc_now
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import say_stored
 from consumer.facts.patience import NoAnswerError, Patience
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event, EventConflict, EventState, Source
 from consumer.facts.tables.jobs import Tick, TickState
+from consumer.facts.tables.types import core_of
 
 _EVENT = core_of(Event)
 _CONFLICT = core_of(EventConflict)

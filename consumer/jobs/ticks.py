@@ -12,8 +12,8 @@ from sqlmodel import select
 
 from consumer.facts.clock import utc_now
 from consumer.facts.store import Store, Turn, insert_once, take_turn
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.jobs import DIED, Tick, TickState
+from consumer.facts.tables.types import core_of
 
 log = structlog.get_logger("cuadre.jobs")
 

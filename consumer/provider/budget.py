@@ -18,8 +18,8 @@ import sqlalchemy as sa
 
 from consumer.facts.clock import utc_now
 from consumer.facts.store import Store, insert_once
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.sync import RateSlot
+from consumer.facts.tables.types import core_of
 
 MOST_PLACES = 50
 # Places are taken several at once, since each taking is a write; what is not begun within this time is given back.

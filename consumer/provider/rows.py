@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from consumer.facts.meaning import JsonObject, sale_of
 from consumer.facts.store import Row
 from consumer.facts.tables import provider as tables
-from consumer.facts.tables.columns import UtcDateTime, core_of
+from consumer.facts.tables.types import UtcDateTime, core_of
 from consumer.facts.versions import KEPT, Known, register
 from consumer.provider import fields
 from consumer.provider.fields import Data, UnusableObjectError

@@ -9,8 +9,8 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.meaning import JsonObject
 from consumer.facts.money import MoneyError, format_decimal, to_minor
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import Refund
+from consumer.facts.tables.types import core_of
 from consumer.facts.versions import MixedModesError, merge_all
 from consumer.provider.client import Answer, Provider
 from consumer.provider.errors import MissingError, ProviderError, UnreadableError

@@ -14,9 +14,9 @@ from consumer.facts.installation import Installation
 from consumer.facts.meaning import read_json
 from consumer.facts.settings import Connection
 from consumer.facts.store import put
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import AccountStatement
 from consumer.facts.tables.sync import StatementDocument
+from consumer.facts.tables.types import core_of
 from consumer.provider.client import Provider
 from consumer.provider.downloads import NotAllowedError, NotFetchedError, download
 from consumer.sync.sums import Finding

@@ -12,8 +12,8 @@ from consumer.facts.installation import Installation
 from consumer.facts.meaning import read_json
 from consumer.facts.settings import Connection
 from consumer.facts.store import Row
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.sync import Drift
+from consumer.facts.tables.types import core_of
 from consumer.facts.versions import Known, merge_all, to_values
 from consumer.provider.client import Provider, open_provider
 from consumer.provider.errors import KeyRefusedError, MissingError, ProviderError, RefusedError, UnreachableError

@@ -13,9 +13,9 @@ from sqlmodel import Session
 
 from consumer.facts.completeness import Way, percentiles
 from consumer.facts.store import Row, insert_into
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event, Source
 from consumer.facts.tables.sync import Lateness
+from consumer.facts.tables.types import core_of
 from consumer.inbox.record import Arrival, Verdict, mark_listed
 
 STEPS = (0, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400, 172_800, 604_800)

@@ -11,9 +11,9 @@ from sqlmodel import Session, col, select
 from consumer.facts.bulk import insert_rows
 from consumer.facts.clock import day_start, utc_now
 from consumer.facts.installation import Connection, Installation
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.orders import OrderAnswer
 from consumer.facts.tables.provider import Charge, PaymentIntent
+from consumer.facts.tables.types import core_of
 from consumer.facts.work import Completion
 from consumer.provider.orders import Answer, Limits, OrderCheckError, ask_delivered, ask_orders
 

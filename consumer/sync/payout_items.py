@@ -11,8 +11,8 @@ from sqlmodel import Session
 
 from consumer.facts.clock import utc_now
 from consumer.facts.store import Store, put
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import Payout, PayoutCount, PayoutItem
+from consumer.facts.tables.types import core_of
 from consumer.facts.versions import Known, merge_all
 from consumer.provider.client import Provider
 from consumer.provider.errors import EndlessListError, ForeignLinkError, MissingError, ServerError, UnreadableError

@@ -14,8 +14,8 @@ from consumer.facts.completeness import Percentiles, Way, percentiles
 from consumer.facts.installation import Installation
 from consumer.facts.patience import NoAnswerError, Patience
 from consumer.facts.settings import Connection
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.sync import Checkpoint, Drift, StreamFinding, Window, WindowState
+from consumer.facts.tables.types import core_of
 from consumer.sync.windows import unclosed_windows
 
 _CHECKPOINT = core_of(Checkpoint)

@@ -16,9 +16,9 @@ from sqlmodel import Session, col, select
 from consumer.facts.meaning import read_json
 from consumer.facts.money import format_decimal
 from consumer.facts.settings import Connection
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import Account, AccountMovement, AccountStatement, TaxStatement
 from consumer.facts.tables.sync import StreamFinding
+from consumer.facts.tables.types import core_of
 from consumer.provider import fields
 from consumer.provider.fields import UnusableObjectError, instant, required_amount
 

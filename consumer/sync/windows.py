@@ -16,8 +16,8 @@ from sqlmodel import Session, select
 
 from consumer.facts.completeness import BEGINNING, complete_until, reach, start_of
 from consumer.facts.store import Store, put
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.sync import Checkpoint, Window, WindowState
+from consumer.facts.tables.types import core_of
 from consumer.facts.versions import MixedModesError
 from consumer.provider.errors import ProviderError
 from consumer.provider.paging import Page

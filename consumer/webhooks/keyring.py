@@ -20,8 +20,8 @@ from consumer.facts import encryption
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection, Settings
 from consumer.facts.store import put
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Secret, SecretUse
+from consumer.facts.tables.types import core_of
 from consumer.facts.work import Completion, WorkError
 
 _FRESH_SECONDS = 5.0

@@ -19,7 +19,7 @@ from consumer.facts.clock import day_start
 from consumer.facts.installation import Connection
 from consumer.facts.messages import RefusalError
 from consumer.facts.store import Turn, take_turn
-from consumer.facts.tables.columns import core_of
+from consumer.facts.tables.types import core_of
 from reconcile.closing.figures import KEYS, Moved, figures_of, find_moved
 from reconcile.desk.decisions import Signature
 from reconcile.kept.records import last_closed, read_closed_periods

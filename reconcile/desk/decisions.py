@@ -18,8 +18,8 @@ from consumer.facts.installation import Approvals
 from consumer.facts.messages import Message, RefusalError, Value
 from consumer.facts.money import format_decimal
 from consumer.facts.store import Turn, take_turn
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import Charge, PaymentIntent
+from consumer.facts.tables.types import core_of
 from reconcile.exceptions.life import GONE, State
 from reconcile.kept.records import last_closed
 from reconcile.tables import Decision, ExceptionChange, ExceptionRow, LocalInvoice

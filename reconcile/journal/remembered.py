@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from consumer.facts.store import Turn, take_turn
-from consumer.facts.tables.columns import core_of
+from consumer.facts.tables.types import core_of
 from reconcile.journal.booking import BookedEntry
 from reconcile.journal.entries import JournalError
 from reconcile.journal.exporting import EARLIEST, Head, Moved, Remembered

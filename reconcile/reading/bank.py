@@ -16,8 +16,8 @@ from sqlmodel import SQLModel
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.clock import to_instant
 from consumer.facts.installation import Connection
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import AccountMovement, AccountNumber, LinkAccount, LinkMovement, Payout
+from consumer.facts.tables.types import core_of
 from reconcile.books.bank_statements import LAST_DIGITS, account_digits
 from reconcile.books.dialects import ADVICE_FORMS
 from reconcile.rules.inputs import BANK, to_types

@@ -15,7 +15,6 @@ from sqlmodel import Session, SQLModel
 from consumer.facts.bankdays import read_calendar
 from consumer.facts.installation import Connection, Settings
 from consumer.facts.store import batches
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event, EventConflict
 from consumer.facts.tables.orders import OrderAnswer
 from consumer.facts.tables.provider import (
@@ -32,6 +31,7 @@ from consumer.facts.tables.provider import (
     Transfer,
 )
 from consumer.facts.tables.sync import Checkpoint, Window, WindowState
+from consumer.facts.tables.types import core_of
 from reconcile.books.bank_statements import LAST_DIGITS
 from reconcile.reading.bank import account_name, read_bank
 from reconcile.reading.gaps import Asked, Listed, clock_of_provider, find_gaps

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import sqlalchemy as sa
 from pandas import DataFrame
 
-from consumer.facts.tables.columns import UtcDateTime
+from consumer.facts.tables.types import UtcDateTime
 from reconcile.reading.process import background_thread, release_arrow_memory
 from reconcile.rules.columns import BETWEEN, to_one_array
 from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT, Row, Schema, to_types

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from consumer.facts import shared_files
 from consumer.facts.clock import day_start, utc_now
 from consumer.facts.installation import Connection, Installation
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.sync import Checkpoint
+from consumer.facts.tables.types import core_of
 from consumer.facts.work import Completion, WorkError
 from reconcile.kept import snapshots
 from reconcile.kept.retention import drop_inputs, prune

@@ -19,7 +19,7 @@ from sqlmodel import Session, col
 
 from consumer.facts import bulk
 from consumer.facts.store import Row, Store, Turn, one_of, put, take_turn, to_ids
-from consumer.facts.tables.columns import core_of
+from consumer.facts.tables.types import core_of
 from reconcile.exceptions.life import (
     OPENED,
     REMEMBERED,

@@ -15,10 +15,10 @@ from sqlmodel import SQLModel, select
 
 from consumer.facts.clock import to_instant
 from consumer.facts.store import Store
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Payout, PayoutItem
 from consumer.facts.tables.sync import Window
+from consumer.facts.tables.types import core_of
 from sandbox.serve import RunningSandbox
 from tests.databases import make_database
 from tests.proof.killed_reader import PAGE_SIZE, read_apart

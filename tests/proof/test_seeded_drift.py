@@ -13,7 +13,7 @@ from sqlmodel import Session
 
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store
-from consumer.facts.tables.columns import core_of
+from consumer.facts.tables.types import core_of
 from consumer.inbox.apply import drain
 from consumer.provider.client import open_provider
 from consumer.provider.rows import KINDS

@@ -13,9 +13,9 @@ import app
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection, Settings
 from consumer.facts.store import Store
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import AccountMovement, AccountNumber, AccountStatement, LinkAccount, LinkMovement
 from consumer.facts.tables.sync import Window
+from consumer.facts.tables.types import core_of
 from consumer.facts.work import Completion
 from consumer.provider.budget import Budget
 from consumer.provider.client import Provider

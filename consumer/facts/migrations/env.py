@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from sqlmodel import SQLModel
 from sqlmodel.sql.sqltypes import AutoString
 
-from consumer.facts.tables.columns import UtcDateTime
+from consumer.facts.tables.types import UtcDateTime
 
 
 def render(kind: str, item: Any, _context: AutogenContext) -> str | Literal[False]:

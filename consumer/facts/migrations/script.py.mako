@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from consumer.facts.tables.columns import UtcDateTime
+from consumer.facts.tables.types import UtcDateTime
 
 revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}

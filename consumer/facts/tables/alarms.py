@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Index
 from sqlmodel import Field, SQLModel
 
-from consumer.facts.tables.columns import moment
+from consumer.facts.tables.types import moment
 
 
 class Alarm(SQLModel, table=True):

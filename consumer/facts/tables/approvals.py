@@ -4,7 +4,7 @@ from datetime import datetime
 
 from sqlmodel import Field, SQLModel
 
-from consumer.facts.tables.columns import moment
+from consumer.facts.tables.types import moment
 
 
 class ApprovalRequest(SQLModel, table=True):

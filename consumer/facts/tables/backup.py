@@ -5,7 +5,7 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlmodel import Field, SQLModel
 
-from consumer.facts.tables.columns import moment
+from consumer.facts.tables.types import moment
 
 
 class Backup(SQLModel, table=True):

@@ -6,7 +6,7 @@ from enum import StrEnum
 import sqlalchemy as sa
 from sqlmodel import Field, SQLModel, col
 
-from consumer.facts.tables.columns import UtcDateTime, moment
+from consumer.facts.tables.types import UtcDateTime, moment
 
 # What the name of a job ends with that a person started outside its schedule.
 BY_HAND = " by hand"

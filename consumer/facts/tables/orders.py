@@ -4,7 +4,7 @@ from datetime import date, datetime
 
 from sqlmodel import Field, SQLModel
 
-from consumer.facts.tables.columns import minor_units, moment
+from consumer.facts.tables.types import minor_units, moment
 
 
 class OrderAnswer(SQLModel, table=True):

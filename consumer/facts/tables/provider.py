@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from sqlmodel import Field, SQLModel
 
-from consumer.facts.tables.columns import minor_units, moment
+from consumer.facts.tables.types import minor_units, moment
 
 
 @dataclass(frozen=True, slots=True)

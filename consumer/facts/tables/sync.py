@@ -6,7 +6,7 @@ from enum import StrEnum
 from sqlalchemy import Index
 from sqlmodel import Field, SQLModel
 
-from consumer.facts.tables.columns import moment
+from consumer.facts.tables.types import moment
 
 
 class WindowState(StrEnum):

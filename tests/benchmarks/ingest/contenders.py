@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from consumer.facts import schema
 from consumer.facts.store import Store
-from consumer.facts.tables.columns import core_of
+from consumer.facts.tables.types import core_of
 from tests.benchmarks.ingest.cluster import free_port
 from tests.benchmarks.ingest.processes import wait_for_port
 from tests.benchmarks.ingest.servers import NaiveEvent

@@ -27,7 +27,7 @@ from consumer.facts import schema
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store
-from consumer.facts.tables.columns import core_of
+from consumer.facts.tables.types import core_of
 from reconcile.reading.frames import read_documents, read_inputs, read_transfers
 from reconcile.reading.process import save_memory
 from reconcile.reading.queries import read_table

@@ -10,10 +10,10 @@ from sqlmodel import SQLModel
 
 from consumer.facts.meaning import sale_of
 from consumer.facts.store import Store
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import PaymentIntent, Payout, PayoutCount, PayoutItem
 from consumer.facts.tables.sync import Checkpoint
+from consumer.facts.tables.types import core_of
 from consumer.facts.taxids import rut_check_digit
 from reconcile.tables import LocalInvoice
 

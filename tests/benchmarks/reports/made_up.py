@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from consumer.facts.bankdays import calendar_of
 from consumer.facts.clock import local_date
 from consumer.facts.store import Store
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event
+from consumer.facts.tables.types import core_of
 from reconcile.kept import chunks
 from reconcile.rules.inputs import DOCUMENT_RESULTS, SUMMARY, Result, Schema, to_types
 from reconcile.rules.inputs import LINES as LINE_COLUMNS

@@ -12,8 +12,8 @@ from sqlmodel import select
 from consumer.facts import migrating, schema, tables
 from consumer.facts.bulk import insert_rows
 from consumer.facts.store import Store, insert_once, one_of, put, to_ids
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.sync import Checkpoint
+from consumer.facts.tables.types import core_of
 
 pytestmark = pytest.mark.both_databases
 

@@ -14,9 +14,9 @@ from sqlmodel import select
 from consumer.commands.sync import drift
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import Customer, PaymentIntent, Payout, PayoutItem, Refund
 from consumer.facts.tables.sync import Drift
+from consumer.facts.tables.types import core_of
 from consumer.inbox.apply import drain
 from consumer.provider.client import Provider, open_provider
 from consumer.sync.backfill import read_log

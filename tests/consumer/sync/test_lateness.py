@@ -14,8 +14,8 @@ from consumer.facts.completeness import Percentiles, Way, percentiles
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
-from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event
+from consumer.facts.tables.types import core_of
 from consumer.inbox.record import read_arrival, record_all
 from consumer.provider.client import Provider
 from consumer.sync.backfill import read_log

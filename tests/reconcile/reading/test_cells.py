@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consumer.facts.installation import Installation
-from consumer.facts.tables.columns import UtcDateTime, core_of
 from consumer.facts.tables.provider import Customer, PayoutItem
+from consumer.facts.tables.types import UtcDateTime, core_of
 from reconcile.reading import queries
 from reconcile.reading.queries import NOWHERE, SELDOM, Piece, parse, read_table
 from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT

@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from sqlmodel import AutoString, SQLModel
 
 from consumer.facts.installation import Installation
-from consumer.facts.tables.columns import UtcDateTime
+from consumer.facts.tables.types import UtcDateTime
 from tests.reports.pages.test_api import fetch, fits
 
 AT = datetime(2026, 10, 5, 12, tzinfo=UTC)

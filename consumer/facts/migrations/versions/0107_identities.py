@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from consumer.facts.tables.columns import UtcDateTime
+from consumer.facts.tables.types import UtcDateTime
 
 revision = "0107"
 down_revision = "0106"

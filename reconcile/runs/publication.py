@@ -42,6 +42,8 @@ _FINDING = ("exception_id", "code", "severity", "subject", "amount_at_risk", "cu
 _ROWS_AT_ONCE = 20_000
 # A longer statement takes SQLite longer to prepare than to run.
 _ROWS_A_STATEMENT = 250
+# A commit costs as much as half of these bytes, and every webhook waits for a step to end.
+BYTES_A_STEP = 256 * 1024
 _TEXT = pa.large_string()
 
 
@@ -76,13 +78,14 @@ def stage_results(
     replaced by the next attempt, or deleted by `retention.prune`, which finds it by its chunks: they come first.
     """
     sizes: dict[tuple[str, int], int] = {}
-    for row in packed:
+    own = {"connection": connection, "run_id": run_id}
+    for step in _steps(packed):
         with store.transaction() as session:
             if session.get(Run, (connection, run_id)) is not None:
                 return None
-            own = {"connection": connection, "run_id": run_id}
-            put(session.connection(), ResultChunk, own | row, keys=("connection", "run_id", "kind", "number"))
-        sizes[row["kind"], row["number"]] = len(row["content"])
+            for row in step:
+                put(session.connection(), ResultChunk, own | row, keys=("connection", "run_id", "kind", "number"))
+                sizes[row["kind"], row["number"]] = len(row["content"])
     with store.transaction() as session:
         # Another process may stage the same content.
         take_turn(session, Turn.RUNS)
@@ -90,6 +93,18 @@ def stage_results(
             return None
         _replace_rows(session, result, found, connection=connection, run_id=run_id)
     return Written(len(result.payouts), len(found), sizes)
+
+
+def _steps(packed: Iterable[Row]) -> Iterator[list[Row]]:
+    """Yield chunks that are written in one transaction, of `BYTES_A_STEP` together or one that is larger."""
+    step: list[Row] = []
+    for row in packed:
+        if step and sum(len(one["content"]) for one in (*step, row)) > BYTES_A_STEP:
+            yield step
+            step = []
+        step.append(row)
+    if step:
+        yield step
 
 
 def _replace_rows(

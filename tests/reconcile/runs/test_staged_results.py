@@ -18,6 +18,7 @@ from reconcile.exceptions.life import by_identity
 from reconcile.kept import records
 from reconcile.kept.retention import prune
 from reconcile.kept.snapshots import Scope
+from reconcile.runs import publication
 from reconcile.runs.publication import chunk_rows, stage_results
 from reconcile.runs.run import RunOutcome, explain, merge_exceptions, publish, run, take_snapshot
 from reconcile.tables import ExceptionChange, ExceptionRow, PayoutResult, ResultChunk, Run, RunFinding
@@ -74,11 +75,17 @@ def read_chunks(store: Store) -> list[tuple[str, int, bytes]]:
 
 
 @pytest.mark.usefixtures("month")
+@pytest.mark.parametrize("bytes_a_step", [publication.BYTES_A_STEP, 0])
 def test_a_run_that_dies_at_any_commit_is_seen_by_no_reader(
-    installation: Installation, main: Connection, call: Callable[..., Answer]
+    installation: Installation,
+    main: Connection,
+    call: Callable[..., Answer],
+    monkeypatch: pytest.MonkeyPatch,
+    bytes_a_step: int,
 ) -> None:
-    """At each of its commits in turn; then the same content makes one run, with its rows once."""
+    """At each of its commits in turn, with all chunks in one step or each in its own; then one run, its rows once."""
     store, ends = installation.store, 0
+    monkeypatch.setattr(publication, "BYTES_A_STEP", bytes_a_step)
 
     def die(number: int) -> None:
         if number == ends:
@@ -99,8 +106,9 @@ def test_a_run_that_dies_at_any_commit_is_seen_by_no_reader(
         else:
             break
     chunks = len(read_chunks(store))
-    # Each chunk in a step of its own, then payouts with findings, then the run; PostgreSQL keeps the inputs first.
-    assert staged == [0] * staged.count(0) + [*range(1, chunks), chunks, chunks]
+    # The steps of chunks, then payouts with findings, then the run; PostgreSQL keeps the inputs first.
+    before = [] if bytes_a_step else range(1, chunks)
+    assert staged == [0] * staged.count(0) + [*before, chunks, chunks]
     assert (chunks, outcome.number, outcome.is_new) == (7, 1, True)
     assert count(store, *LIST, *RESULTS) == [1, 3, 3, 1, 3]
 

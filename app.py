@@ -52,6 +52,7 @@ from consumer.sync.reach import MirrorGauges
 from consumer.sync.streams import CUT_STREAMS, STREAMS
 from consumer.sync.windows import unclosed_windows
 from consumer.webhooks.blueprint import ROUTE, RefusalLog, webhooks
+from consumer.webhooks.keyring import Keyring
 from cuadre import main
 from reconcile.books.bank_files import import_bank_file
 from reconcile.books.folder import FolderWatch, look_again
@@ -80,13 +81,13 @@ def open_installation(environ: Mapping[str, str] = os.environ) -> Installation:
     return open_checked(environ, check=check_terms)
 
 
-def create_app(installation: Installation, refusals: RefusalLog | None = None) -> Flask:
+def create_app(installation: Installation, refusals: RefusalLog | None = None, keyring: Keyring | None = None) -> Flask:
     """Build the receiver and the pages of one installation."""
     app = Flask(__name__, static_folder=None)
     app.config["SECRET_KEY"] = installation.settings.secret_key.get_secret_value()
     if installation.settings.access_log:
         app.before_request(_name_route)
-    app.register_blueprint(webhooks(installation, refusals=refusals))
+    app.register_blueprint(webhooks(installation, refusals=refusals, keyring=keyring))
     pages.register(app, installation, errands=errands(installation))
     gauges = (
         disk.DiskGauge(installation.store), InboxGauges(installation), MirrorGauges(installation),
@@ -130,9 +131,11 @@ def serve_web() -> Flask:
 
 def _serve(installation: Installation) -> Flask:
     """Build the application, and watch what its receiver refuses."""
-    refusals = RefusalLog()
+    refusals, keyring = RefusalLog(), Keyring(installation)
     start_refusal_watch(installation, refusals, until=threading.Event())
-    return pages.warm(create_app(installation, refusals))
+    # A process that knows the webhook secrets goes on verifying when the secret key is rotated.
+    keyring.refresh()
+    return pages.warm(create_app(installation, refusals, keyring))
 
 
 def start_scheduler(installation: Installation) -> Callable[[], None]:

@@ -132,6 +132,9 @@ GROUPS = {
         ),
         "rules": Row("reconcile.commands.rules:rule_group", "The tolerances and windows of reconciliation."),
         "sandbox": Row("sandbox.commands:sandbox", "Serve the imitated provider until it is stopped."),
+        "secret-key": Row(
+            "consumer.commands.secret_key:secret_key", "The key that everything encrypted is kept under."
+        ),
         "serve": Row(
             "consumer.commands.serving:serve_command",
             "Receive, show, apply and schedule, all in one process.",

@@ -14,7 +14,7 @@ from consumer.facts.settings import PREFIX, ConfigError, Settings
 _HOME = Path(__file__).resolve().parent.parent
 _CONFIG_ONLY = {"approvals", "connections", "oidc", "order_check", "rules", "tariff"}
 # What follows from where the settings are.
-_DERIVED = {"config_dir"}
+_DERIVED = {"config_dir", "generated_key"}
 # One setting for each job, and their names follow.
 _PINGS, _PING = "ping_urls", "ping_url_"
 _NAMES = sorted(set(Settings.model_fields) - _CONFIG_ONLY - _DERIVED - {_PINGS})
@@ -41,6 +41,7 @@ def load(environ: Mapping[str, str], *, folder: Path, overrides: Mapping[str, ob
     url = str(values.setdefault("database_url", f"sqlite:///{data_dir / 'cuadre.db'}"))
     if "secret_key" not in values:
         values["secret_key"] = _own_secret_key(data_dir, url)
+        values["generated_key"] = data_dir / "secret_key"
     try:
         return Settings.model_validate(values)
     except ValidationError as error:

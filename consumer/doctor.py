@@ -15,6 +15,7 @@ from consumer.disk import Check, Verdict
 from consumer.facts.addresses import is_on_this_machine, is_trusted
 from consumer.facts.clock import format_duration, format_instant, utc_now
 from consumer.facts.completeness import Way, percentiles
+from consumer.facts.encryption import open_all
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from consumer.inbox.handlers import SUBSCRIBED
@@ -22,6 +23,7 @@ from consumer.inbox.watch import look
 from consumer.provider.client import Provider, Transport, open_provider
 from consumer.provider.errors import KeyRefusedError, ProviderError, UnreachableError
 from consumer.provider.routes import EVENTS
+from consumer.secret_key import draft_of
 from consumer.sync.backfill import MOST_SKEW
 from consumer.sync.lateness import MOST_OVERLAP, overlap
 from consumer.sync.reach import drift_left, short_of_today, streams_read
@@ -71,6 +73,7 @@ def examine(
     yield disk.check_database(installation.store)
     yield from disk.check_disk(installation.store)
     yield from check_room(installation, now=utc_now())
+    yield check_key(installation)
     with installation.store.reading() as session:
         yield from check_backups(session, is_nightly=installation.settings.backup_dir is not None, now=utc_now())
     yield check_proxy(installation, addresses(installation))
@@ -156,6 +159,23 @@ def _provider(provider: Provider, installation: Installation) -> Iterator[Check]
         yield _failure(name, ENDPOINT, error, "ask the provider, naming the request")
         return
     yield _endpoint(provider.connection, endpoints, installation)
+
+
+def check_key(installation: Installation) -> Check:
+    """Return what the secret key opens, and which other key lies here."""
+    path = installation.settings.generated_key
+    with installation.store.reading() as session:
+        found = open_all(session.connection(), installation.settings)
+    where = "of CUADRE_SECRET_KEY" if path is None else f"in {path}"
+    words = f"the key {where}: " + "; ".join(f"{one.purpose}: {one}" for one in found)
+    if any(one.lost for one in found):
+        advice = "start with the key they were kept under; if it is lost, cuadre webhook rotate and users totp-reset"
+        return Check("", "secret key", Verdict.FAILURE, words, advice)
+    if path is not None and draft_of(path).exists():
+        words += f"; {draft_of(path).name} opens no more"
+        advice = "a rotation was cut off before it changed anything: repeat cuadre secret-key rotate"
+        return Check("", "secret key", Verdict.WARNING, words, advice)
+    return Check("", "secret key", Verdict.OK, words)
 
 
 def check_proxy(installation: Installation, seen: Sequence[str]) -> Check:

@@ -19,6 +19,7 @@ from consumer.facts.settings import ConfigError
 from consumer.facts.store import Store
 from consumer.jobs import ticks
 from consumer.logs import set_level
+from consumer.secret_key import settle
 
 # The job whose tick marks a database as a demo's.
 DEMO = "demo"
@@ -53,7 +54,7 @@ def open_installation(
             f"this database holds the demo's month, which {urlsplit(elsewhere[0]).hostname} knows nothing of: "
             "choose another CUADRE_DATA_DIR (with PostgreSQL another database)"
         )
-    return Installation(settings=settings, store=store)
+    return Installation(settings=settle(settings, store), store=store)
 
 
 def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:

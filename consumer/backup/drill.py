@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 import sqlalchemy as sa
-from cryptography.fernet import Fernet, InvalidToken
 from pydantic import SecretStr
 from sqlmodel import col
 
@@ -19,7 +18,7 @@ from consumer.backup.restoring import unpack, unseal_secrets, verify
 from consumer.backup.sealing import Sealed
 from consumer.facts import embedded, schema
 from consumer.facts.durable import write_durably
-from consumer.facts.encryption import cipher
+from consumer.facts.encryption import open_all
 from consumer.facts.installation import Installation
 from consumer.facts.store import SchemaError, Store
 from consumer.facts.tables.backup import BackupCertificate
@@ -29,9 +28,6 @@ from consumer.facts.work import Completion, Proof, WorkError
 SCRATCH = "cuadre_drill_"
 _DRILLS = sa.text("SELECT pg_try_advisory_lock(717081)")
 _LEFT = sa.text("SELECT nspname FROM pg_namespace WHERE starts_with(nspname, :prefix)")
-
-# Tables with a column `encrypted`: what its key is derived for, and the column that names a row.
-ENCRYPTED = {"webhook_secret": ("webhook secrets", "label"), "second_factor": ("second factors", "person_id")}
 
 # What the rooms below can prove of a restored installation next to the live one.
 Prove = Callable[[Installation, Installation], Iterable[Proof]]
@@ -142,22 +138,10 @@ def _prove_whole(restored: Installation) -> Iterator[Proof]:
 def _prove_secrets(restored: Installation, sealed: Sealed | None) -> Iterator[Proof]:
     """Open everything that the database keeps encrypted."""
     where = "the key in the backup" if sealed else "the key of this installation, which is not in the backup,"
-    for table, (purpose, label) in ENCRYPTED.items():
-        fernet = cipher(restored.settings, purpose)
-        name, encrypted = sa.column(label, sa.String), sa.column("encrypted", sa.LargeBinary)
-        with restored.store.reading() as session:
-            rows = session.connection().execute(sa.select(name, encrypted).select_from(sa.table(table))).all()
-        lost = [str(row[0]) for row in rows if not _is_opened(fernet, row[1])]
-        found = f"does not open {', '.join(lost)}" if lost else f"opens all {len(rows)}"
-        yield Proof(purpose, f"{where} {found}", is_good=not lost)
-
-
-def _is_opened(fernet: Fernet, encrypted: bytes) -> bool:
-    try:
-        fernet.decrypt(encrypted)
-    except InvalidToken:
-        return False
-    return True
+    with restored.store.reading() as session:
+        found = open_all(session.connection(), restored.settings)
+    for one in found:
+        yield Proof(one.purpose, f"{where} {one}", is_good=not one.lost)
 
 
 def _to_certificate(path: Path, found: _Findings, *, now: datetime) -> Certificate:

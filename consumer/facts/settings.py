@@ -163,6 +163,7 @@ Secrets = Annotated[tuple[SecretStr, ...], BeforeValidator(_to_list), AfterValid
 Key = Annotated[SecretStr, Field(min_length=1), AfterValidator(_check_key)]
 # A year at most, so that no sum of times leaves the calendar.
 Seconds = Annotated[int, Field(ge=0, le=31_536_000)]
+SecretKey = Annotated[SecretStr, AfterValidator(_check_strength)]
 Database = Annotated[str, AfterValidator(_check_database)]
 Networks = Annotated[tuple[Network, ...], BeforeValidator(_to_networks), BeforeValidator(_to_list)]
 _LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1"))
@@ -264,7 +265,8 @@ class Settings(LoginSettings):
     max_body_bytes: int = Field(default=1048576, gt=0, le=1_000_000_000)
     max_attempts: int = Field(default=8, gt=0, le=1_000)
     retention_days: int = Field(default=400, gt=0, le=36_500)
-    secret_key: Annotated[SecretStr, AfterValidator(_check_strength)]
+    secret_key: SecretKey
+    generated_key: Path | None = None
     public_url: Url | None = None
     trusted_proxies: Networks = _LOOPBACK
     engine: Engine = "local"

@@ -239,10 +239,11 @@ def webhooks(
     now: Callable[[], datetime] = utc_now,
     writer: Writer | None = None,
     refusals: RefusalLog | None = None,
+    keyring: Keyring | None = None,
 ) -> Blueprint:
     """Build the blueprint; no login and no CSRF token belong on it, the signature is the proof."""
     blueprint = Blueprint("webhooks", __name__)
-    keyring = Keyring(installation)
+    keyring = keyring or Keyring(installation)
     receiver = Receiver(installation, keyring, writer or _writer(installation, keyring), now, refusals or RefusalLog())
 
     @blueprint.record

@@ -8,8 +8,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import cast
 
 import sqlalchemy as sa
 from cryptography.fernet import Fernet, InvalidToken
@@ -75,6 +76,16 @@ def configured_secrets(settings: Settings, connection: Connection) -> tuple[Webh
         WebhookSecret(f"settings {place}", value, (connection.name, hmac.new(key, value, "sha256").hexdigest()[:32]))
         for place, value in enumerate(values, start=1)
     )
+
+
+def mark_anew(connection: DatabaseConnection, old: Settings, new: Settings) -> None:
+    """Keep the last uses of the secrets of the settings under the marks that another key computes."""
+    table = core_of(SecretUse)
+    for one in old.all_connections:
+        for before, after in zip(configured_secrets(old, one), configured_secrets(new, one), strict=True):
+            (name, mark), (_, marked) = cast("tuple[str, str]", before.use), cast("tuple[str, str]", after.use)
+            mine = (table.c.connection == name, table.c.mark == mark)
+            connection.execute(sa.update(table).where(*mine).values(mark=marked))
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +203,7 @@ class Keyring:
     def secrets_of(self, connection: Connection, *, now: datetime) -> list[WebhookSecret]:
         """Return the secrets that may sign for the connection now, the settings' first."""
         if not self._is_fresh():
-            self._refresh()
+            self.refresh()
         configured = self._configured[connection.name]
         if self._read_at == _NEVER and not configured:
             raise KeyringUnavailableError("the database with the webhook secrets cannot be read")
@@ -229,7 +240,7 @@ class Keyring:
     def _is_fresh(self) -> bool:
         return time.monotonic() - self._read_at < _FRESH_SECONDS
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
         """Wait for the reading that is under way, or for a new one, until it has taken its time."""
         with self._beginning:
             attempt = self._attempt
@@ -253,16 +264,22 @@ class Keyring:
             attempt.done.set()
 
     def _unlock(self, rows: Sequence[Secret]) -> dict[str, tuple[WebhookSecret, ...]]:
+        """Decrypt the secrets; one that was read before the secret key was rotated is known still."""
         fernet = cipher(self._installation.settings)
+        known = {secret.use: secret for some in self._kept.values() for secret in some}
         kept: dict[str, list[WebhookSecret]] = {}
         for row in rows:
             assert row.id is not None
-            value = decrypt(fernet, row)
+            value, before = decrypt(fernet, row), known.get(row.id)
             if value is not None:
                 kept.setdefault(row.connection, []).append(WebhookSecret(row.label, value, row.id, row.ends_at))
-            elif row.id not in self._unreadable:
+                continue
+            if before is not None:
+                kept.setdefault(row.connection, []).append(replace(before, ends_at=row.ends_at))
+            if row.id not in self._unreadable:
                 self._unreadable.add(row.id)
-                _LOG.warning("the webhook secret %r cannot be read: %s", row.label, OTHER_KEY)
+                found, known_still = OTHER_KEY, "; it verifies until this process ends: start it with the new key"
+                _LOG.warning("the webhook secret %r cannot be read: %s%s", row.label, found, known_still * bool(before))
         return {name: tuple(some) for name, some in kept.items()}
 
 

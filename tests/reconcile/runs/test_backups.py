@@ -15,12 +15,12 @@ from pydantic import SecretStr
 from sqlmodel import SQLModel
 
 from consumer.backup import making
-from consumer.backup.drill import ENCRYPTED
 from consumer.backup.making import make_backup
 from consumer.backup.nightly import run_nightly_backup
 from consumer.backup.restoring import check_whole, restore
 from consumer.backup_age import check_backups
 from consumer.facts.clock import utc_now
+from consumer.facts.encryption import ENCRYPTED
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store

@@ -1,8 +1,9 @@
 """Logins kept on the server: a session ends when it is left or old, with its password, and when an admin ends it."""
 
 import hashlib
+import mmap
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 import sqlalchemy as sa
@@ -36,7 +37,8 @@ def open_session(store: Store, user: User, *, now: datetime, address: str = "") 
     with store.transaction() as session:
         session.execute(sa.delete(LoginSession).where(col(LoginSession.expires_at) < now - SESSION_LASTS))
         session.add(row)
-        _write_ended(session, now)
+        ended = _write_ended(session, now)
+    ENDED.drop(ended)
     return key
 
 
@@ -55,23 +57,59 @@ def user_of_session(store: Store, key: str, *, now: datetime) -> User | None:
     return user
 
 
-# Sessions that were left while the database took no row: ended in this process at once, in the database with the next.
-ENDED: set[str] = set()
+class EndedSessions:
+    """Sessions whose end the database has not taken yet, in memory that the processes of one server share.
+
+    They are forked from the one that loads this module. A digest lies at one of the few places that it may have.
+    """
+
+    _SIZE, _PLACES, _TRIED = 32, 4096, 8
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, self._SIZE * self._PLACES)
+
+    def __contains__(self, sha256: str) -> bool:
+        return any(self._memory[place] == bytes.fromhex(sha256) for place in self._places(sha256))
+
+    def __iter__(self) -> Iterator[str]:
+        pieces = (self._memory[at : at + self._SIZE] for at in range(0, self._SIZE * self._PLACES, self._SIZE))
+        return (piece.hex() for piece in pieces if any(piece))
+
+    def add(self, sha256: str) -> None:
+        places = list(self._places(sha256))
+        self._memory[next((one for one in places if not any(self._memory[one])), places[0])] = bytes.fromhex(sha256)
+
+    def drop(self, given: Iterable[str]) -> None:
+        for sha256 in given:
+            for place in self._places(sha256):
+                if self._memory[place] == bytes.fromhex(sha256):
+                    self._memory[place] = bytes(self._SIZE)
+
+    def _places(self, sha256: str) -> Iterator[slice]:
+        first = int(sha256[:8], 16)
+        for tried in range(self._TRIED):
+            at = (first + tried) % self._PLACES * self._SIZE
+            yield slice(at, at + self._SIZE)
+
+
+ENDED = EndedSessions()
 
 
 def end_session(store: Store, key: str, *, now: datetime) -> None:
     """End a session; raises SQLAlchemyError if the database takes no row, with the session ended here all the same."""
     ENDED.add(digest(key))
     with store.transaction() as session:
-        _write_ended(session, now)
+        ended = _write_ended(session, now)
+    ENDED.drop(ended)
 
 
-def _write_ended(session: Session, now: datetime) -> None:
+def _write_ended(session: Session, now: datetime) -> set[str]:
+    """Write what has ended, to be dropped from memory once it is committed."""
     given = set(ENDED)
-    if not given:
-        return
-    ending = sa.update(LoginSession).where(col(LoginSession.sha256).in_(given), col(LoginSession.ended_at).is_(None))
-    session.execute(ending.values(ended_at=now))
+    if given:
+        of_these = (col(LoginSession.sha256).in_(given), col(LoginSession.ended_at).is_(None))
+        session.execute(sa.update(LoginSession).where(*of_these).values(ended_at=now))
+    return given
 
 
 def handle_of(row: LoginSession) -> str:

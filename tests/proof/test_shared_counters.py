@@ -1,15 +1,20 @@
-"""Several processes of one server: whichever is asked for the metrics tells what all of them counted."""
+"""Several processes of one server: what all of them counted, and the sessions that were left."""
 
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+import sqlalchemy as sa
 
+from consumer.facts.store import Store
+from reports import people
 from tests.proof.test_wire import EVENT
 
 ROOT = Path(__file__).parents[2]
@@ -38,3 +43,44 @@ def test_counters_of_several_processes_add_up(migrated_url: str, install: Callab
         assert (status, counted(metrics, "cuadre_webhook_received_total")) == (200, 30)
         assert counted(metrics, "cuadre_webhook_refused_total") == 30
         assert metrics.count(b"cuadre_inbox_waiting{") == 1
+
+
+DISK_FULL = """
+    CREATE FUNCTION disk_is_full() RETURNS trigger LANGUAGE plpgsql AS
+    $$BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = 'disk_full'; END$$;
+    CREATE TRIGGER disk_is_full BEFORE UPDATE ON login_session EXECUTE FUNCTION disk_is_full()
+"""
+
+
+@pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
+def test_a_session_that_was_left_is_over_in_every_process(migrated_url: str, install: Callable[[str], Any]) -> None:
+    """Where the database takes no row, a copy of the cookie opens nothing in any process of the server."""
+    installation = install(migrated_url)
+    with closing(Store(migrated_url)) as store:
+        people.ensure_user(store, "ana@tienda.test", "una clave larga", people.Role.ADMIN)
+        command = [sys.executable, "-m", "cuadre", "web", "--processes", "2", "--port", str(installation.port)]
+        with (installation.folder / "web.log").open("ab") as log:
+            installation.running["receive"] = subprocess.Popen(
+                command, cwd=ROOT, env={**os.environ, **installation.environment()}, stdout=log, stderr=log
+            )
+        installation.until(installation.is_alive, "the receiver answers")
+        address = f"http://127.0.0.1:{installation.port}"
+        with httpx.Client(base_url=address) as browser:
+            form = {"email": "ana@tienda.test", "password": "una clave larga"}
+            assert browser.post("/login", data=form | _token(browser, "/login")).headers["Location"] == "/"
+            cookies = dict(browser.cookies)
+            assert _opened(address, cookies, times=1) == {200}
+            token = _token(browser, "/")
+            with store.connection() as connection:
+                connection.execute(sa.text(DISK_FULL))
+            assert browser.post("/logout", data=token).status_code == 302
+        assert _opened(address, cookies, times=40) == {302}
+
+
+def _token(browser: httpx.Client, path: str) -> dict[str, str]:
+    return {"csrf_token": browser.get(path).text.split('name="csrf_token" value="', 1)[1].split('"', 1)[0]}
+
+
+def _opened(address: str, cookies: dict[str, str], *, times: int) -> set[int]:
+    """Ask over connections of their own, which any process takes."""
+    return {httpx.get(f"{address}/", cookies=cookies).status_code for _ in range(times)}

@@ -33,7 +33,7 @@ def test_leaving_ends_the_session_everywhere(
         assert client.get("/").headers["Location"] == "/login"
         assert thief.get("/", headers={"Cookie": copied}).headers["Location"] == "/login"
     login(app)
-    sessions.ENDED.clear()
+    assert list(sessions.ENDED) == []
     assert thief.get("/", headers={"Cookie": copied}).headers["Location"] == "/login"
 
 

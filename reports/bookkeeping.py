@@ -234,7 +234,7 @@ LISTS = tuple(
             _show_bank_file,
         ),
         Listing("payout-reports", to_columns("connection name imported_at payout_id rows sha256"), _payout_reports),
-        Listing("bank-lines", to_columns(BANK_LINE_KEYS, amount=Kind.DECIMAL), _bank_lines, _show_bank_line),
+        Listing("bank-file-lines", to_columns(BANK_LINE_KEYS, amount=Kind.DECIMAL), _bank_lines, _show_bank_line),
         DOCUMENT_CHANGES,
         Listing(
             "decisions",

@@ -23,7 +23,7 @@ from consumer.facts.tables.sync import Drift
 from reconcile.journal.applied import read_applied
 from reconcile.kept import chunks, extracts, records
 from reconcile.tables import Run
-from reports import business, frames, journals, run_history, standing
+from reports import bank, business, frames, journals, run_history, standing
 from reports.control import Books, control
 from reports.frames import Part
 from reports.query import Query, Source
@@ -174,6 +174,10 @@ def _cash_application(source: Source) -> Iterable[Part]:
             yield run.connection, chunks.filter_rows(table, masks)
 
 
+def _bank_lines(source: Source) -> Iterable[Part]:
+    return bank.bank_tables(source.session, source.runs, source.query.span)
+
+
 def _journal(source: Source) -> Iterable[Row]:
     try:
         yield from journals.journal_rows(source)
@@ -274,6 +278,7 @@ IN_COLUMNS: dict[str, Callable[[Source], Iterable[Part]]] = {
     "payout-detail": _line_tables,
     "in-transit": _in_transit,
     "cash-application": _cash_application,
+    "bank-lines": _bank_lines,
 }
 # These show what the provider says; a run only adds which payout a transfer is.
 WITHOUT_RUN = frozenset({"transfers", "statement-check", "tax-statements", "tax-returns", "tax-invoices", "drift"})

@@ -1,7 +1,7 @@
 """How payouts and exceptions stand in the newest runs: filtered, searched and one page at a time."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import TypeAlias
@@ -159,6 +159,15 @@ def find_payout(session: Session, runs: Sequence[Run], payout_id: str) -> Row | 
     )
     row = session.execute(query).first()
     return None if row is None else _to_payout(*row)
+
+
+def find_payouts(session: Session, runs: Sequence[Run], ids: Collection[str]) -> dict[str, Row]:
+    """Find some payouts by their ids."""
+    query = sa.select(col(PayoutResult.connection), col(PayoutResult.columns)).where(
+        of_runs(PayoutResult, runs), col(PayoutResult.payout_id).in_(ids)
+    )
+    rows = (_to_payout(connection, columns) for connection, columns in session.execute(query))
+    return {row["payout_id"]: row for row in rows}
 
 
 def _to_payout(connection: str, stored: str) -> Row:

@@ -11,7 +11,7 @@ from consumer.facts.installation import Installation
 from reconcile.kept import chunks, extracts
 from reconcile.kept.chunks import Stretch
 from reconcile.tables import Run
-from reports import catalogue, frames
+from reports import bank, catalogue, frames
 from reports.query import Query, Source
 from reports.shapes import build
 from reports.shapes.build import Report
@@ -34,6 +34,7 @@ _KINDS = {
     "documents": chunks.DOCUMENT,
     "receivables": chunks.RECEIVABLE,
     "in-transit": chunks.TRANSIT,
+    "bank-lines": chunks.BANK,
 }
 
 
@@ -127,6 +128,7 @@ def _expect(source: Source, connection: str, part: pa.Table) -> pa.Table:
 _COMPLETED: Mapping[str, Callable[[Source, str, pa.Table], pa.Table]] = {
     "receivables": _age,
     "in-transit": _expect,
+    "bank-lines": lambda source, connection, part: bank.complete(source.session, connection, part),
 }
 
 

@@ -56,6 +56,7 @@ SECTIONS = {
     "full stop: pages add both. Many follow the name of a column: `fecha: está vacío`.",
     "closing": "Periods that are closed and opened again.",
     "bank_column": "What the columns of a bank's sheet hold, on the page where they are confirmed.",
+    "bank": "The lines of the bank: states, where a line stands, notes of the page.",
     "columns": "Columns of a file with unknown headings.",
     "column": "Headings of columns of reports and lists; a report or list that has words of its own is named between.",
     "report": "Titles of reports and lists.",

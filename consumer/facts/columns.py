@@ -35,15 +35,16 @@ _NAMES = {
         match_stage method mode name note ours outcome owner path reason reason_type recipient_institution reference
         reopened_by reopened_for resolution resource_subtype resource_type return_label return_raw rivals role run_ids
         scopes severity source state status status_recon stream subject suggested_action text theirs ties_to title
-        type verdict who words before after account_key cost_centre description entry_type profiles
+        type verdict who words before after account_key cost_centre description entry_type profiles tied_by tied_reason
     """,
     Kind.ID: """
         account account_id account_last4 account_masked bank_movement_id counterparty_tax_id customer_tax_id
-        deposit_account doc_customer_tax_id doc_folio doc_key doc_series doc_type doc_uuid document_number entry_id
-        exception_id external_id first_sha256 folio id issuer_id last_payment_id match_to matched_to movement_id
-        number operation order_ref other_sha256 payment_id payout_id period receiver_id recipient_account_last4
-        resource_id return_code reversed_doc_key reverses run_first run_id run_last series sha256 source_event_id
-        statement_period tax_id tax_period taxpayer_id tracking_key transfer_batch_id transfer_id uuid
+        deposit_account doc_customer_tax_id doc_folio doc_key doc_series doc_type doc_uuid document_number
+        entry_id exception_id external_id file_line_id first_sha256 folio id issuer_id last_payment_id match_to
+        matched_to movement_id number operation order_ref other_sha256 payment_id payout_id period receiver_id
+        recipient_account_last4 resource_id return_code reversed_doc_key reverses run_first run_id run_last
+        series sha256 source_event_id statement_period tax_id tax_period taxpayer_id tracking_key
+        transfer_batch_id transfer_id uuid
     """,
     Kind.MONEY: """
         adjusted_amount adjustments amount amount_at_risk amount_signed applied_amount balance balance_owed

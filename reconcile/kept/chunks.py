@@ -18,11 +18,18 @@ from sqlmodel import Session, col
 from consumer.facts.columns import Column, Kind, to_columns
 from consumer.facts.store import DamagedError, Row
 from reconcile.rules import clearing
-from reconcile.rules.outcomes import DOCUMENT_COLUMNS, PAYOUT_COLUMNS, STORED_DOCUMENT_COLUMNS, STORED_LINE_COLUMNS
+from reconcile.rules.outcomes import (
+    BANK_COLUMNS,
+    DOCUMENT_COLUMNS,
+    PAYOUT_COLUMNS,
+    STORED_DOCUMENT_COLUMNS,
+    STORED_LINE_COLUMNS,
+)
 from reconcile.tables import PayoutResult, ResultChunk, Run
 
 LINE, DOCUMENT, PAYOUT = "line", "document", "payout"
 RECEIVABLE, TRANSIT, ROLLFORWARD, FIGURE = "receivable", "transit", "rollforward", "figure"
+BANK = "bank"
 ARROW_TYPES: Mapping[Kind, pa.DataType] = {
     Kind.TEXT: pa.string(),
     Kind.ID: pa.string(),
@@ -41,6 +48,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     TRANSIT: to_columns(clearing.ITEMS.names),
     ROLLFORWARD: to_columns(("currency", "date", "opening", *clearing.MOVES, "closing", "closing_items_count")),
     FIGURE: (),
+    BANK: BANK_COLUMNS,
 }
 # Kept with each line, no column of the report: the payout's date, or the item's own date if only dead payouts held it.
 # Other items that wait for a payout have none.
@@ -48,7 +56,7 @@ DAY = "payout_date"
 # Columns of a line that only the first row of an item fills, so that they sum right.
 _SUMMED_ONCE = ("amount_signed", "fee_total", "fee_net", "fee_vat", "net_amount")
 # The column by which a range of dates selects rows.
-DAY_OF = {LINE: DAY, DOCUMENT: "issue_date", PAYOUT: "payout_date"}
+DAY_OF = {LINE: DAY, DOCUMENT: "issue_date", PAYOUT: "payout_date", BANK: "bank_day"}
 # Names the columns without any value, so that a page can leave them out without reading every chunk.
 EMPTY = b"silent"
 Condition: TypeAlias = sa.ColumnElement[bool]

@@ -7,6 +7,7 @@ A run that was published without them gives the same from its lines, at the pric
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 
 import msgspec
 import pandas as pd
@@ -17,10 +18,11 @@ from sqlmodel import Session, col, select
 
 from consumer.facts.store import Row
 from reconcile.kept import chunks, packing
-from reconcile.kept.chunks import FIGURE, PAYOUT, RECEIVABLE, ROLLFORWARD, TRANSIT
+from reconcile.kept.chunks import BANK, FIGURE, PAYOUT, RECEIVABLE, ROLLFORWARD, TRANSIT
 from reconcile.rules import clearing
 from reconcile.rules.clearing import ITEMS, Account, ClearingError
 from reconcile.rules.inputs import (
+    BANK_RESULTS,
     DOCUMENT_RESULTS,
     LINES,
     MOMENT,
@@ -65,7 +67,9 @@ class Published:
 def pack(result: Result) -> Iterator[Row]:
     """Pack each of them; a balance that cannot be counted does not stop the run; reading it gives the reason."""
     frames = (result.lines[list(_READ_OF_LINES)], result.payouts, result.documents)
-    return _pack_all(Published(*(pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)))
+    published = Published(*(pa.Table.from_pandas(frame, preserve_index=False) for frame in frames))
+    bank = packing.pack(BANK, pa.Table.from_pandas(result.bank, preserve_index=False))
+    return chain(_pack_all(published), (chunk for chunk, _ in bank))
 
 
 def _pack_all(published: Published) -> Iterator[Row]:
@@ -82,7 +86,8 @@ def read(session: Session, run: Run, kind: str, names: Sequence[str] | None = No
     found = list(chunks.tables(session, run, kind, names=names))
     if found:
         return pa.concat_tables(found).combine_chunks()
-    made = _MAKERS[kind](_read_stored(session, run))
+    # Which line of the bank brought a payout is in no other table of the run.
+    made = _bare(BANK_RESULTS) if kind == BANK else _MAKERS[kind](_read_stored(session, run))
     return made if names is None else made.select(names)
 
 

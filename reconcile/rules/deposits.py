@@ -10,7 +10,7 @@ import pandas as pd
 from pandas import DataFrame
 
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import Evidence, Finding, Inputs, Row, rows_of
+from reconcile.rules.inputs import BANK_RESULTS, Evidence, Finding, Inputs, Row, rows_of, to_types
 from reconcile.rules.names import simplify
 from reconcile.rules.outcomes import Code
 from reconcile.rules.terms import BPS
@@ -294,6 +294,39 @@ def _pair_by_day(shown: list[_Line], filed: list[_Line], near: _Nearness) -> Ite
             heappop(waiting)
         if waiting:
             yield shown[heappop(waiting)[1]], twin
+
+
+def list_bank_lines(deposits: list[Deposit], summary: DataFrame, inputs: Inputs) -> DataFrame:
+    """Return what came into the accounts payouts go to, oldest first, each line with the payout it brought.
+
+    A deposit that both sources show alike is one row; where their amounts differ each line is one.
+    """
+    known = inputs.payouts[["recipient_account", "recipient_last4"]]
+    accounts, endings = set(known["recipient_account"].dropna()), set(known["recipient_last4"].dropna())
+    brought = summary[summary["bank_movement_id"].notna()]
+    payouts = dict(zip(brought["bank_movement_id"], brought["payout_id"], strict=True))
+    rows: list[tuple[object, ...]] = []
+    for deposit in deposits:
+        if deposit.line.account not in accounts and deposit.line.account_last4 not in endings:
+            continue
+        paid = next((payouts[line.movement_id] for line in deposit.lines if line.movement_id in payouts), None)
+        if len(deposit.amounts) == 1:
+            rows.append(_to_bank_row(deposit.line, deposit.twin, paid))
+        else:
+            rows += [_to_bank_row(line, None, paid) for line in deposit.lines]
+    frame = DataFrame(rows, columns=list(BANK_RESULTS)).sort_values(["bank_day", "movement_id"], ignore_index=True)
+    return to_types(frame, BANK_RESULTS)
+
+
+def _to_bank_row(line: Row, twin: Row | None, payout_id: str | None) -> tuple[object, ...]:
+    own = "file" if is_of_file(line) else "movements"
+    of_file = line.movement_id if own == "file" else None
+    texts = dict.fromkeys(str(line.text).split("\n")) if isinstance(line.text, str) else {}
+    description = " · ".join(text for text in texts if text and text != line.reference) or None
+    return (
+        line.account_last4, line.booked_on, line.amount, line.currency, description, line.reference,
+        own if twin is None else "both", line.movement_id, of_file if twin is None else twin.movement_id, payout_id,
+    )  # fmt: skip
 
 
 def find_source_differences(deposits: list[Deposit], summary: DataFrame, inputs: Inputs) -> list[Finding]:

@@ -16,7 +16,7 @@ from pandas.api.types import pandas_dtype
 
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.columns import Column, Kind
-from reconcile.rules.outcomes import PAYOUT_COLUMNS, STORED_DOCUMENT_COLUMNS, STORED_LINE_COLUMNS
+from reconcile.rules.outcomes import BANK_COLUMNS, PAYOUT_COLUMNS, STORED_DOCUMENT_COLUMNS, STORED_LINE_COLUMNS
 from reconcile.rules.terms import RuleSet, Tariff
 
 TEXT: Final = "str"
@@ -123,6 +123,7 @@ INPUTS: Mapping[str, Schema] = {
 SUMMARY = schema_of(PAYOUT_COLUMNS)
 LINES = schema_of(STORED_LINE_COLUMNS)
 DOCUMENT_RESULTS = schema_of(STORED_DOCUMENT_COLUMNS)
+BANK_RESULTS = schema_of(BANK_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +176,7 @@ class Result:
     documents: DataFrame
     findings: tuple[Finding, ...]
     complete: bool
+    bank: DataFrame = field(default_factory=lambda: empty_frame(BANK_RESULTS))
 
 
 class FrameError(ValueError):

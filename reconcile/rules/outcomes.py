@@ -332,5 +332,9 @@ DOCUMENT_COLUMNS = to_columns(
     "paid credited balance payments exception_code",
     payments=Kind.INT,
 )
+# What a run says of a line of the bank: `payout_id` is the payout that it brought, `file_line_id` its line in a file.
+BANK_COLUMNS = to_columns(
+    "account_last4 bank_day amount_signed currency description reference source movement_id file_line_id payout_id"
+)
 # Further columns of a stored document: how much of what is credited a person accepted.
 STORED_DOCUMENT_COLUMNS = (*DOCUMENT_COLUMNS, *to_columns("adjusted_amount"))

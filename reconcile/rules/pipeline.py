@@ -13,7 +13,7 @@ from pandas import DataFrame
 from reconcile.rules.candidates import match_customers, suggest_documents
 from reconcile.rules.columns import Indices, Ints, are_in, join_keys, look_up, to_texts
 from reconcile.rules.decisions import apply_decisions
-from reconcile.rules.deposits import find_deposits, find_source_differences
+from reconcile.rules.deposits import find_deposits, find_source_differences, list_bank_lines
 from reconcile.rules.documents import find_customers, sort_documents, to_books
 from reconcile.rules.fees import choose_fees, find_off_tariff
 from reconcile.rules.findings import add_days, merge_currency_differences, sort_findings
@@ -230,6 +230,7 @@ def reconcile(inputs: Inputs) -> Result:
         documents=build_documents(ledger, standing, applied, findings),
         findings=findings,
         complete=inputs.gaps.empty,
+        bank=list_bank_lines(deposits, summary, inputs),
     )
     check_result(rows, ledger, applied, result)
     return result

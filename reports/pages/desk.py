@@ -220,8 +220,12 @@ def form_text(name: str) -> str:
     return request.form.get(name, "").strip()[:_LONGEST_TEXT]
 
 
+def short_text(name: str) -> str:
+    return request.args.get(name, "").strip()[:100]
+
+
 def search() -> str:
-    return request.args.get("q", "").strip()[:100]
+    return short_text("q")
 
 
 def same_page(**changes: object) -> str:

@@ -54,6 +54,7 @@ def _places() -> dict[str, str]:
     own = {
         "payout-summary": url_for("payouts.index"),
         "payout-detail": url_for("payouts.index"),
+        "bank-lines": url_for("bank.index"),
         "exceptions": url_for("exceptions.index"),
     }
     return own | {name: url_for("views.show", place=place) for place, name in PLACES.items()}

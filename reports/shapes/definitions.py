@@ -128,6 +128,15 @@ _CATALOGUE = (
         range_on="date",
     ),
     Definition(
+        "bank-lines",
+        _with_connection(
+            "account_last4 bank_day amount_signed currency description reference source file payout_id tied_by "
+            "tied_reason movement_id"
+        ),
+        sort=("connection", "bank_day", "movement_id"),
+        range_on="bank_day",
+    ),
+    Definition(
         "journal",
         _with_connection(
             "entry_id external_id date period entry_type description line account_key account cost_centre debit credit "

@@ -67,6 +67,7 @@ _EVERYWHERE = {
 }
 _HERE = {
     ("payout-summary", "status"): _of("payout"),
+    ("bank-lines", "source"): _of("bank"),
     ("payout-detail", "resource_subtype"): _of("means"),
     ("payout-detail", "note"): _STORED,
     ("cash-application", "method"): _of("means"),

@@ -21,7 +21,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from reconcile.kept import chunks, extracts, packing
-from reconcile.rules.inputs import DAY, DOCUMENT_RESULTS, MOMENT, TEXT, Result, Schema, to_types
+from reconcile.rules.inputs import BANK_RESULTS, DAY, DOCUMENT_RESULTS, MOMENT, TEXT, Result, Schema, to_types
 from reconcile.rules.inputs import LINES as LINE_COLUMNS
 from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run
 from reports import people
@@ -49,6 +49,13 @@ MADE_UP: dict[str, Any] = json.loads(
     (Path(__file__).resolve().parent.parent / "data" / "reports" / "made-up-run.json").read_text(encoding="utf-8")
 )
 SUMMARY, LINES, DOCUMENTS = MADE_UP["payout"], MADE_UP["lines"], MADE_UP["documents"]
+_LINE: dict[str, Any] = {"account_last4": "2296", "currency": "CLP", "reference": None}
+BANK = [
+    {**_LINE, "bank_day": "2026-10-06", "amount_signed": 137_590, "description": "ABONO LIQUIDACION", "source": "both",
+     "movement_id": "mov_1", "file_line_id": "line_1", "payout_id": "po_1"},
+    {**_LINE, "bank_day": "2026-10-07", "amount_signed": 5_000, "description": "DEPOSITO EFECTIVO", "source": "file",
+     "movement_id": "line_2", "file_line_id": "line_2", "payout_id": None},
+]  # fmt: skip
 _DAYS = ("opened_on", "last_seen_on", "resolved_on", "fact_on", "due_on")
 EXCEPTIONS: list[dict[str, Any]] = [
     {key: date.fromisoformat(value) if key in _DAYS else value for key, value in row.items()}
@@ -146,8 +153,12 @@ def take_out_of(session: Session, run_id: str = "run-1") -> None:
         pa.concat_tables(chunks.tables(session, run, chunks.DOCUMENT)),
     )
     lines, summary, documents = (table.to_pandas(types_mapper=pd.ArrowDtype) for table in tables)
-    packed = extracts.pack(Result(summary, lines, documents, (), complete=True))
+    packed = extracts.pack(Result(summary, lines, documents, (), complete=True, bank=_to_bank()))
     session.add_all([ResultChunk(connection=run.connection, run_id=run_id, **chunk) for chunk in packed])
+
+
+def _to_bank() -> pd.DataFrame:
+    return to_frame([{**row, "bank_day": pd.Timestamp(row["bank_day"])} for row in BANK], BANK_RESULTS)
 
 
 def drop_extracts(session: Session) -> None:

@@ -289,3 +289,17 @@ def test_a_file_in_another_currency_says_nothing_of_a_payout(case: "Case") -> No
     run = case.run()
     assert run.found() == set()
     assert run.payout("po_1", "status_recon") == ("no_bank",)
+
+
+def test_lines_of_the_bank_are_listed_with_what_they_pay(case: "Case") -> None:
+    """A deposit both sources show is one line, one of two amounts is two, and other accounts are left out."""
+    _payout(case)
+    _line(case, "mov_1", 50_000, text="ABONO po_1\nREF 77", reference="REF 77")
+    _filed(case, "bank_1", 50_000, text="ABONO po_1")
+    _filed(case, "bank_2", 900, booked_on=date(2026, 10, 6), text="DEPOSITO EFECTIVO")
+    _filed(case, "bank_3", 800, account="acc_b", account_last4="0002")
+    shown = case.run().result.bank
+    assert shown.drop(columns=["bank_day", "currency"]).fillna("").to_numpy().tolist() == [
+        ["0001", 50_000, "ABONO po_1", "REF 77", "both", "mov_1", "bank_1", "po_1"],
+        ["0001", 900, "DEPOSITO EFECTIVO", "", "file", "bank_2", "bank_2", ""],
+    ]

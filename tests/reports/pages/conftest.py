@@ -38,6 +38,7 @@ SAMPLES = {
     "books.index": [f"/books/{name}" for name, one in LISTINGS.items() if one.place == BOOKS],
     "books.period": ["/books/periods/main/1"],
     "people.person": ["/people/1"],
+    "bank.show": ["/bank/main/mov_1"],
     "journal.payout": ["/journal/payouts/po_1"],
 }
 # No pages of their own: files, JSON, doors, and outcomes that exist only after a form.

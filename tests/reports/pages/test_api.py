@@ -205,6 +205,7 @@ def test_the_description_names_every_list(client: FlaskClient) -> None:
     assert sorted(path for path, _ in lists_of(fetch(client, "openapi.json"))) == [
         "/adjustments",
         "/approvals",
+        "/bank-file-lines",
         "/bank-files",
         "/bank-lines",
         "/cash-application",

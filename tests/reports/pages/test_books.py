@@ -176,10 +176,10 @@ def test_a_bank_file_shows_its_balances_and_no_account(
     assert ACCOUNT not in page
     confirm(client, csrf, key_in(page))
     assert [line.amount for line in kept(reconciled, BankLine)] == [1500, -200]
-    shown = client.get("/books/bank-files").get_data(as_text=True) + client.get("/books/bank-lines").get_data(True)
+    shown = client.get("/books/bank-files").get_data(as_text=True) + client.get("/books/bank-file-lines").get_data(True)
     assert "···2296" in shown
     assert ACCOUNT not in shown
-    assert ACCOUNT not in client.get("/reports/bank-lines.csv").get_data(as_text=True)
+    assert ACCOUNT not in client.get("/reports/bank-file-lines.csv").get_data(as_text=True)
 
 
 UNKNOWN = b"F. Mov;Que fue;Sale;Entra;Queda\n01-10-2026;Pasarela;;1.500;1.500\n02-10-2026;Luz;200;;1.300\n"

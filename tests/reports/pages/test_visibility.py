@@ -56,6 +56,7 @@ HOLES: dict[str, list[str]] = {
     "kind": ["invoices", "bank"],
     "filename": ["cuadre.css"],
     "key": ["0" * 32],
+    "movement_id": ["mov_1"],
 }
 NAMES = [*catalogue.AVAILABLE, *LISTINGS]
 # Each names the hidden connection as a form may.

@@ -17,6 +17,7 @@ from reconcile.rules.terms import BPS
 
 _SHORTEST = 4
 _WORD = re.compile(r"[\w-]+")
+_KEY = re.compile(r"[a-z]+_\w+")
 Key = tuple[object, ...]
 Keys = Callable[["_Line"], Iterable[Key]]
 Span = tuple[pd.Timestamp, pd.Timestamp]
@@ -321,8 +322,11 @@ def list_bank_lines(deposits: list[Deposit], summary: DataFrame, inputs: Inputs)
 def _to_bank_row(line: Row, twin: Row | None, payout_id: str | None) -> tuple[object, ...]:
     own = "file" if is_of_file(line) else "movements"
     of_file = line.movement_id if own == "file" else None
-    texts = dict.fromkeys(str(line.text).split("\n")) if isinstance(line.text, str) else {}
-    description = " · ".join(text for text in texts if text and text != line.reference) or None
+    both = [one for one in (line, twin) if one is not None and isinstance(one.text, str)]
+    texts = dict.fromkeys(text for one in both for text in one.text.split("\n") if text and text != one.reference)
+    # Where the bank says something, a key of the provider beside it says nothing to people.
+    said = [text for text in texts if not _KEY.fullmatch(text)] or list(texts)
+    description = " · ".join(said) or None
     return (
         line.account_last4, line.booked_on, line.amount, line.currency, description, line.reference,
         own if twin is None else "both", line.movement_id, of_file if twin is None else twin.movement_id, payout_id,

@@ -177,7 +177,7 @@ def test_every_list_has_its_words() -> None:
 
 def test_every_report_has_a_place_among_the_pages() -> None:
     """No report can only be downloaded: those without a list of their own have a view."""
-    own = {"payout-summary", "payout-detail", "exceptions"}
+    own = {"payout-summary", "payout-detail", "exceptions", "bank-lines"}
     assert set(catalogue.AVAILABLE) - own - set(PLACES.values()) == set()
 
 

@@ -21,6 +21,7 @@ from consumer.facts.messages import is_translated
 from consumer.facts.tables.jobs import DIED
 from consumer.sync.streams import STREAMS
 from reconcile.closing.figures import FIGURES
+from reconcile.rules.kinds import KINDS
 from reconcile.rules.outcomes import Code, Failure
 from reconcile.runs.comparison import OF_FRAMES, OF_ROWS, OF_SETTINGS
 from reports.control import SIDES
@@ -109,6 +110,7 @@ SECTIONS = {
     "payout": "States of payouts at the provider.",
     "fee": "Where a fee comes from.",
     "type": "Kinds of items of a payout.",
+    "kind": "Kinds of documents by country and code, as they stand before a folio.",
     "dispute": "States of disputes.",
     "verdict": "Whether a control ties.",
     "bucket": "Ages, in days.",
@@ -185,6 +187,8 @@ def _find_declared() -> Iterator[tuple[str, str, set[str] | None]]:
             yield "consumer/facts/columns.py", own if is_translated(own, "en") else f"column.{name}", set()
     yield from (("reports/control.py", f"column.{name}", set()) for name in SIDES)
     yield from (("consumer/sync/streams.py", f"stream.{name}", set()) for name in STREAMS)
+    known = [f"{country}.{code}" for country, kinds in KINDS.items() for code in kinds]
+    yield from (("reconcile/rules/kinds.py", f"kind.{kind}", set()) for kind in [*known, "mx.any"])
     yield "consumer/facts/tables/jobs.py", DIED, set()
     yield from (
         ("consumer/facts/alarms.py", f"{part}.{kind}", None) for kind in CAUSES for part in ("alarm", "alarm_do")

@@ -10,6 +10,7 @@ from pandas import DataFrame
 from sqlmodel import Session
 
 from consumer.facts.bankdays import BankCalendar
+from consumer.facts.names import KEY, name_key
 from reconcile.commands.printed import to_words
 from reconcile.kept import chunks, records, snapshots
 from reconcile.kept.records import Fact
@@ -78,8 +79,14 @@ def _read_decisions(decisions: DataFrame, identity: str) -> dict[str, str]:
 def lines_for_people(facts: Iterable[Fact]) -> Iterator[str]:
     """Set facts under what they are about, no line wider than a terminal."""
     for place, (about, own) in enumerate(groupby(facts, key=attrgetter("about"))):
-        yield from ["", about] if place else [about]
+        yield from ["", _name_about(about)] if place else [_name_about(about)]
         for fact in own:
             first, *rest = wrap(to_words(fact), _WIDTH - _INDENT - _NAME, break_on_hyphens=False) or [""]
             yield f"{'':{_INDENT}}{fact.name:<{_NAME - 1}} {first}"
             yield from (f"{'':{_INDENT + _NAME}}{line}" for line in rest)
+
+
+def _name_about(about: str) -> str:
+    """Add to what facts are about the name of the document in it."""
+    found = KEY.search(about)
+    return f"{about}: {name_key(found.group(), 'en')}" if found else about

@@ -18,6 +18,7 @@ from consumer.facts.approvals import ApprovalNeededError
 from consumer.facts.durable import is_disk_shut
 from consumer.facts.installation import Installation
 from consumer.facts.messages import LANGUAGES, Message, is_translated, translate, word
+from consumer.facts.names import format_tax_id
 from consumer.facts.texts import shorten
 from consumer.facts.work import Errands
 from reconcile.kept.chunks import DamagedRowsError
@@ -37,6 +38,7 @@ from reports.pages import (
     journal,
     links,
     login,
+    names,
     operations,
     packs,
     payouts,
@@ -177,6 +179,11 @@ def _words() -> dict[str, object]:
         "heading": lambda table, name: label_of(table, name, language).removesuffix(" (UTC)"),
         "cell_word": lambda report, column, row: cells.cell(report, column, row, language),
         "apart_words": lambda names: words.name_differences(names, language),
+        "document_name": names.document_name,
+        "item_name": names.item_name,
+        "payout_name": names.payout_name,
+        "prepare_names": names.prepare_names,
+        "tax_id": format_tax_id,
         "with_links": links.with_links,
         "with_days": lambda text: " – ".join(_day(day, language) for day in text.split(" – ")),
         "trail_word": lambda action: word("trail", action, language),

@@ -5,21 +5,24 @@ import re
 from flask import url_for
 from markupsafe import Markup, escape
 
+from consumer.facts.names import KEY
 from consumer.facts.texts import shorten
+from reports.pages.names import document_name, payout_name
 
-_KEY = re.compile(r"\b(?:cl|mx):[^\s;,)]+|\bpo_\w+")
+_KEY = re.compile(rf"{KEY.pattern}|\bpo_\w+")
 
 
 def with_links(text: str, connection: str) -> Markup:
-    """Make every document key and payout in a text a link to its page."""
+    """Make every document key and payout in a text a link to its page, by its name."""
 
     def link(found: re.Match[str]) -> str:
         name = found.group()
         if name.startswith("po_"):
-            address = url_for("payouts.show", payout_id=name)
+            address, said = url_for("payouts.show", payout_id=name), payout_name(name)
         else:
             address = url_for("documents.show", connection=connection, doc_key=name)
-        return Markup('<a href="{}">{}</a>').format(address, name)
+            said = document_name(connection, name)
+        return Markup('<a href="{}" title="{}">{}</a>').format(address, name, said)
 
     text, parts, last = shorten(text), [], 0
     for found in _KEY.finditer(text):

@@ -27,7 +27,8 @@ _FOR_MACHINES = {"downloads": Scope.REPORTS, "lists": Scope.REPORTS, "api": Scop
 # Pages on which all connections stand together, for who sees them all.
 _OF_THE_WHOLE = {"alarms"}
 _SECURITY_POLICY = (
-    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
     "Content-Security-Policy": _SECURITY_POLICY,

@@ -6,6 +6,7 @@ import msgspec
 
 from consumer.facts.columns import Kind, kind_of
 from consumer.facts.messages import is_translated, word
+from consumer.facts.names import name_keys
 from reports.shapes import notation
 from reports.wording import phrases, stored
 
@@ -48,15 +49,16 @@ def with_known_reasons(parts: Mapping[str, object]) -> dict[str, object]:
 
 
 def format_evidence(text: str, language: str, currency: str) -> str:
-    """Say all of it in one line, part by part; what is no JSON object stays as it is."""
+    """Say all of it in one line, part by part, documents by their names; what is no JSON object stays as it is."""
     try:
         parts = _decode(text)
     except msgspec.DecodeError:
         return text
-    return " · ".join(
+    said = " · ".join(
         f"{name_of(name, language)}: {format_value(name, part, currency, language)}"
         for name, part in with_known_reasons(parts).items()
     )
+    return name_keys(said, language)
 
 
 def name_of(name: str, language: str) -> str:

@@ -84,7 +84,8 @@ def test_a_case_shows_the_payment_beside_the_documents(desk: FlaskClient) -> Non
     assert "Buscar o emitir el documento" in page
     assert "candidatos 0" in page
     assert "Este pago =HYPERLINK(&#34;http://mal.test&#34;) – 05-10-2026" in page
-    assert "cl:33::1105 Comercial Ñandú, SpA 11111111-1 00022 20-08-2026 – = igual que en el pago: 50.000 0" in page
+    named = "Factura electrónica 1105 cl:33::1105 Comercial Ñandú, SpA 11.111.111-1 00022 20-08-2026 –"
+    assert f"{named} = igual que en el pago: 50.000 0" in page
 
 
 def test_a_document_of_the_payment_itself_is_not_offered(desk: FlaskClient, reconciled: Installation) -> None:
@@ -230,7 +231,8 @@ def test_evidence_that_is_no_object_is_shown_as_it_is(reconciled: Installation, 
         with reconciled.store.transaction() as session:
             session.execute(sa.update(ExceptionRow).values(evidence=text))
         assert client.get(CASE).status_code == 200
-    assert 'documento: <a href="/documents/main/cl:33::9">cl:33::9</a>' in client.get(CASE).get_data(as_text=True)
+    link = '<a href="/documents/main/cl:33::9" title="cl:33::9">Factura electrónica 9</a>'
+    assert f"documento: {link}" in client.get(CASE).get_data(as_text=True)
 
 
 def test_a_year_and_how_many_dates_are_no_amounts(reconciled: Installation, client: FlaskClient) -> None:

@@ -65,7 +65,7 @@ def test_a_closed_period_shows_what_it_froze_and_what_came_later(client: FlaskCl
         "Liquidación po_1 estado exitosa, liquidado 137.590, calculado 137.590, comisiones 2.410, diferencia 0" in page
     )
     assert "Movimiento payment_intent pi_1 monto 100.000, Conciliado cl:33::1102 100.000" in page
-    assert "Documento cl:33::1102 total 100.000, moneda CLP Anulado" in page
+    assert "Documento Factura electrónica 1102 total 100.000, moneda CLP Anulado" in page
     assert 'href="/documents/main/cl:33::1102"' in raw
     assert 'href="/payouts/po_1"' in raw
     assert client.get(f"/books/periods/main/{closed}?kind=payout").get_data(as_text=True).count("comisiones 2.410") == 1

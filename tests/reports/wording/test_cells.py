@@ -48,9 +48,9 @@ def test_a_name_that_looks_like_a_word_stays() -> None:
 @pytest.mark.parametrize(
     ("language", "line"),
     [
-        ("es-CL", "monto: 1.500 · documento: cl:33::7 · lo más cercano: lo que falla: el monto"),
-        ("es-MX", "importe: 1,500 · documento: cl:33::7 · lo más cercano: lo que falla: el importe"),
-        ("en", "amount: 1,500 · document: cl:33::7 · nearest: failed: amount"),
+        ("es-CL", "monto: 1.500 · documento: Factura electrónica 7 · lo más cercano: lo que falla: el monto"),
+        ("es-MX", "importe: 1,500 · documento: Factura electrónica 7 · lo más cercano: lo que falla: el importe"),
+        ("en", "amount: 1,500 · document: Electronic invoice 7 · nearest: failed: amount"),
     ],
 )
 def test_evidence_is_a_line_to_read(language: str, line: str) -> None:
@@ -86,7 +86,11 @@ def test_a_gap_is_told_with_its_moments(language: str, line: str) -> None:
             "conjuntos: no se buscó: 30 documentos abiertos",
             "sets: not searched: 30 open documents",
         ),
-        ('{"sets": [["cl:33::1", "cl:33::2"]]}', "conjuntos: cl:33::1 + cl:33::2", "sets: cl:33::1 + cl:33::2"),
+        (
+            '{"sets": [["cl:33::1", "cl:33::2"]]}',
+            "conjuntos: Factura electrónica 1 + Factura electrónica 2",
+            "sets: Electronic invoice 1 + Electronic invoice 2",
+        ),
     ],
 )
 def test_what_was_too_much_to_search_is_told(text: str, spanish: str, english: str) -> None:

@@ -1,0 +1,115 @@
+"""The names of payouts, payments and documents by their ids, many at once: what a page calls them."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+
+import sqlalchemy as sa
+from sqlmodel import Session, col
+
+from consumer.facts.clock import local_date
+from consumer.facts.money import is_currency
+from consumer.facts.names import format_tax_id, name_document, name_key
+from consumer.facts.tables.provider import (
+    Charge,
+    Customer,
+    Dispute,
+    PaymentIntent,
+    Payout,
+    ProviderObject,
+    Refund,
+    SaleObject,
+)
+from reconcile.tables import LocalInvoice
+from reports.shapes import notation
+
+_BETWEEN = " · "
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who reads: the language, the zone of each connection, and what banks are called."""
+
+    language: str
+    zone_of: Callable[[str], str]
+    bank_name: Callable[[str | None], str] = lambda bank: bank or ""
+
+
+def join_name(*parts: str | None) -> str:
+    return _BETWEEN.join(part for part in parts if part)
+
+
+def name_money(
+    reader: Reader, who: str | None, at: date | datetime | None, amount: int | None, currency: str | None, *, zone: str
+) -> str:
+    """Return `Panadería Río Claro · 02-11-2026 · $120.000`; what is not known is left out."""
+    on = local_date(at, zone) if isinstance(at, datetime) else at
+    is_money = currency is not None and amount is not None and is_currency(currency)
+    money = notation.format_amount(abs(amount or 0), currency or "", reader.language, symbol=True) if is_money else None
+    return join_name(who, notation.format_date(on, reader.language) if on else None, money)
+
+
+def name_payouts(session: Session, connections: Sequence[str], ids: Iterable[str], reader: Reader) -> dict[str, str]:
+    """Name payouts as `02-11-2026 · $1.234.567 · Banco de Chile`; the day is that of the list of payouts."""
+    wanted = (col(Payout.connection).in_(connections), col(Payout.id).in_(set(ids)))
+    return {
+        one.id: join_name(
+            name_money(reader, None, one.created_at, one.amount, one.currency, zone=reader.zone_of(one.connection)),
+            reader.bank_name(one.recipient_institution),
+        )
+        for one in session.scalars(sa.select(Payout).where(*wanted))
+    }
+
+
+def name_items(session: Session, connection: str, ids: Iterable[str], reader: Reader) -> dict[str, str]:
+    """Name payments, charges, refunds and disputes by customer, day and amount; an unknown id is left out."""
+    found: dict[str, ProviderObject] = {}
+    for table in (PaymentIntent, Charge, Refund, Dispute):
+        if missing := set(ids) - found.keys():
+            mine = (col(table.connection) == connection, col(table.id).in_(missing))
+            found |= {one.id: one for one in session.scalars(sa.select(table).where(*mine))}
+    payers, zone = _find_payers(session, connection, found), reader.zone_of(connection)
+    return {
+        key: name_money(reader, payers.get(key), _happened_at(one), one.amount, one.currency, zone=zone) or key
+        for key, one in found.items()
+    }
+
+
+def _happened_at(one: ProviderObject) -> datetime | None:
+    reached: datetime | None = getattr(one, "succeeded_at", None)
+    return reached or one.created_at
+
+
+def _find_payers(session: Session, connection: str, found: Mapping[str, ProviderObject]) -> dict[str, str]:
+    """Return who paid, by name and else by tax id; of a refund and a dispute, who paid the payment they are of."""
+    about = {
+        key: one.resource_id for key, one in found.items() if isinstance(one, Refund | Dispute) and one.resource_id
+    }
+    sales = {key: one for key, one in found.items() if isinstance(one, SaleObject)}
+    for table in (PaymentIntent, Charge):
+        if missing := set(about.values()) - sales.keys():
+            mine = (col(table.connection) == connection, col(table.id).in_(missing))
+            sales |= {one.id: one for one in session.scalars(sa.select(table).where(*mine))}
+    customers = {one.customer_id for one in sales.values() if one.customer_id}
+    mine = (col(Customer.connection) == connection, col(Customer.id).in_(customers))
+    names = {one.id: one.name or "" for one in session.scalars(sa.select(Customer).where(*mine))} if customers else {}
+    payers = {key: _name_payer(one, names) for key, one in sales.items()}
+    return payers | {key: payers.get(payment, "") for key, payment in about.items()}
+
+
+def _name_payer(one: SaleObject, names: Mapping[str, str]) -> str:
+    own: str | None = getattr(one, "customer_name", None)
+    tax_id: str | None = getattr(one, "customer_tax_id", None)
+    return own or names.get(one.customer_id or "") or format_tax_id(tax_id or "")
+
+
+def name_documents(session: Session, connection: str, doc_keys: Iterable[str], language: str) -> dict[str, str]:
+    """Name documents of the books; one they do not have is named by its key."""
+    keys, one = set(doc_keys), LocalInvoice
+    # Only a UUID does not say kind and folio itself.
+    unsaid = [key for key in keys if key.startswith("mx:uuid:")]
+    asked = sa.select(col(one.doc_key), col(one.doc_type), col(one.series), col(one.folio), col(one.uuid))
+    mine = (col(one.connection) == connection, col(one.doc_key).in_(unsaid))
+    rows = session.execute(asked.where(*mine)).all() if unsaid else []
+    named = {row.doc_key: name_document("mx", row.doc_type, row.series, row.folio, row.uuid, language) for row in rows}
+    return {key: named.get(key) or name_key(key, language) for key in keys}

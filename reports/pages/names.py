@@ -1,0 +1,72 @@
+"""The names that pages show for keys, looked up many at once and once a request.
+
+A page with many rows calls `prepare_names` with them first; a name that was not prepared is looked up by itself.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from flask import g
+
+from consumer.facts.names import name_key
+from reports import names
+from reports.pages import desk
+from reports.shapes.spans import Row
+
+_ITEMS = ("resource_id", "last_payment_id", "payment_id", "transfer_id")
+_PAYOUTS = ("payout_id", "matched_to")
+
+
+def document_name(connection: str, doc_key: str) -> str:
+    # Only a UUID does not say kind and folio itself.
+    if not doc_key.startswith("mx:uuid:"):
+        return name_key(doc_key, desk.language())
+    return _known("document", connection, [doc_key])[connection, doc_key]
+
+
+def item_name(connection: str, resource_id: str) -> str:
+    return _known("item", connection, [resource_id])[connection, resource_id]
+
+
+def payout_name(payout_id: str) -> str:
+    return _known("payout", "", [payout_id])["", payout_id]
+
+
+def prepare_names(rows: Iterable[Row | object]) -> str:
+    """Look up the names of all documents, payments and payouts that rows name; return "" for use in a template."""
+    documents, items, payouts = dict[str, set[str]](), dict[str, set[str]](), set[str]()
+    for row in rows:
+        values = row if isinstance(row, Mapping) else vars(row)
+        own = values.get("connection") or desk.home_connection().name
+        if str(values.get("doc_key") or "").startswith("mx:uuid:"):
+            documents.setdefault(own, set()).add(values["doc_key"])
+        items.setdefault(own, set()).update(values[name] for name in _ITEMS if values.get(name))
+        payouts.update(values[name] for name in _PAYOUTS if values.get(name))
+    for kind, found in (("document", documents), ("item", items)):
+        for own, keys in found.items():
+            _known(kind, own, keys)
+    _known("payout", "", payouts)
+    return ""
+
+
+def _known(kind: str, connection: str, keys: Iterable[str]) -> Mapping[tuple[str, str], str]:
+    """Return the names of one kind that this request knows, those asked for among them; an unknown key stays one."""
+    known: dict[tuple[str, str], str] = g.setdefault(f"names_of_{kind}", {})
+    if missing := [key for key in keys if (connection, key) not in known]:
+        known |= {(connection, key): name for key, name in _look_up(kind, connection, missing).items()}
+    return known
+
+
+def _look_up(kind: str, connection: str, keys: list[str]) -> dict[str, str]:
+    visible = [own.name for own in desk.visible_connections()]
+    named = dict(zip(keys, keys, strict=True))
+    if not visible:
+        return named
+    language = desk.language()
+    reader = names.Reader(language, desk.zone_of, desk.bank_name)
+    with desk.installation().store.reading() as session:
+        match kind:
+            case "document":
+                return named | names.name_documents(session, connection, keys, language)
+            case "item":
+                return named | names.name_items(session, connection, keys, reader)
+        return named | names.name_payouts(session, visible, keys, reader)

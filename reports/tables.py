@@ -160,6 +160,17 @@ class ReportOrder(SQLModel, table=True):
     finished_at: datetime | None = moment()
 
 
+class SeenMark(SQLModel, table=True):
+    """The newest run that a person has marked as seen, and when: Today says what changed since."""
+
+    __tablename__ = "seen_mark"
+
+    person_id: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    connection: str = Field(primary_key=True)
+    run_number: int
+    seen_at: datetime = moment(optional=False)
+
+
 class TrailMark(SQLModel, table=True):
     """How far a part of the trail was handed on, and since when that fails."""
 

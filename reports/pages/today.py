@@ -2,31 +2,34 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import timedelta
 
-from flask import Blueprint, render_template
+from flask import Blueprint, abort, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
+from markupsafe import Markup
 from sqlmodel import Session
 
 from consumer.facts.completeness import complete_until
 from consumer.facts.installation import Connection
+from consumer.facts.messages import translate
 from reconcile.tables import Run
-from reports import bookkeeping, operations, run_history, standing, trends
+from reports import bookkeeping, morning, operations, run_history, standing, trends
+from reports.morning import Change, News
 from reports.pages import desk, drawing
 from reports.pages.drawing import Chart
 from reports.pages.exceptions import warnings
-from reports.shapes.spans import Span
-from reports.standing import ExceptionFilter, PayoutFilter
+from reports.shapes import notation
+from reports.standing import PayoutFilter, StatusCount
 from reports.trends import Day
+from reports.wording import phrases
 
 blueprint = Blueprint("today", __name__)
 _WHOLE_BPS = 10_000
 
 _NEWEST = 8
-_TWO = 2
 _A_DAY = timedelta(days=1)
-# Payouts that are not expected to tie out.
-_UNCOUNTED = ("not_due", "canceled", "returned")
+# How payouts stand that did not arrive and tie out, in the order in which they are said.
+_OTHERS = ("open", "incomplete", "no_bank", "not_due", "returned", "canceled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,45 +51,6 @@ def trend(session: Session, connection: Connection) -> Trend:
     rates = drawing.line([day.rate_bps for day in days], top=_WHOLE_BPS)
     amounts = [day.at_risk_in(connection.country.currency) for day in days]
     return Trend(connection, days, rates, drawing.columns(amounts, [not day.complete for day in days]))
-
-
-@dataclass(frozen=True, slots=True)
-class News:
-    """What one connection has that it had not on the day before, each count as long as the list it leads to."""
-
-    connection: Connection
-    before: Day
-    payouts: int
-    opened: int
-    closed: int
-    at_risk: int
-    matched_bps: int | None
-
-    @property
-    def since(self) -> date:
-        """The first day that is new."""
-        return self.before.as_of + _A_DAY
-
-
-def news(session: Session, part: Trend, run: Run) -> News | None:
-    """Compare the newest run with the last one of an earlier day; None if there is none."""
-    # An incomplete run withholds what is missing, so that its figures look better than they are.
-    known = [day for day in part.days if day.complete]
-    if len(known) < _TWO or known[-1].number != run.number:
-        return None
-    before, now = known[-2:]
-    since, names = before.as_of + _A_DAY, [run.connection]
-    opened = ExceptionFilter(state="all", opened_from=since)
-    closed = ExceptionFilter(state="closed", closed_from=since)
-    return News(
-        connection=part.connection,
-        before=before,
-        payouts=standing.payouts(session, [run], PayoutFilter(span=Span(since)), 1).total,
-        opened=standing.exceptions(session, names, opened, 1).total,
-        closed=standing.exceptions(session, names, closed, 1).total,
-        at_risk=now.at_risk_in(part.currency) - before.at_risk_in(part.currency),
-        matched_bps=None if now.rate_bps is None or before.rate_bps is None else now.rate_bps - before.rate_bps,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +81,7 @@ def value_at_risk(shown: Sequence[Trend], runs: Mapping[str, Run]) -> dict[str, 
 def show() -> ResponseReturnValue:
     with desk.installation().store.reading() as session:
         runs = standing.runs_now(session, desk.names(), desk.today())
+        today = max((run.as_of for run in runs), default=desk.today())
         statuses = standing.payouts_by_status(session, runs)
         codes = standing.open_by_code(session, desk.names())
         newest = standing.payouts(session, runs, PayoutFilter(), 1).rows[:_NEWEST]
@@ -124,38 +89,75 @@ def show() -> ResponseReturnValue:
         arrived = operations.count_received(session, desk.names(), desk.now() - _A_DAY)
         shown = [trend(session, connection) for connection in desk.connections()]
         by_name = {run.connection: run for run in runs}
-        reported = [
-            news(session, part, by_name[part.connection.name]) for part in shown if part.connection.name in by_name
-        ]
         warned = list(warnings(runs))
         waiting = bookkeeping.waiting_approvals(session, desk.names(), now=desk.now())
         complete = [(c.name, complete_until(session, c.name, trends.EVENTS)) for c in desk.connections()]
-    settled = sum(row.payouts for row in statuses if row.status == "closed")
-    # They add up, and no source shows that the money came.
-    bankless = sum(row.payouts for row in statuses if row.status == "no_bank")
-    uncounted = {status: sum(row.payouts for row in statuses if row.status == status) for status in _UNCOUNTED}
-    total = sum(row.payouts for row in statuses if row.status not in _UNCOUNTED)
+        first = morning.find_first(session, desk.names(), today)
+        answers = morning.find_to_answer(session, desk.names())
+        news = morning.find_news(session, runs, desk.reader().person_id)
     return render_template(
         "today.html",
         runs=runs,
+        today=today,
         waiting=len(waiting),
         statuses=statuses,
         codes=codes,
         newest=newest,
-        settled=settled,
-        bankless=bankless,
-        total=total,
-        uncounted={status: number for status, number in uncounted.items() if number},
+        settled=_count(statuses, "closed"),
+        total=sum(row.payouts for row in statuses),
+        others={status: number for status in _OTHERS if (number := _count(statuses, status))},
         missing=sum(run_history.missing_streams(run) for run in runs),
         risk=value_at_risk(shown, by_name),
         gaps=gaps,
         arrived=arrived,
         trends=[part for part in shown if part.days],
         complete=complete,
-        news=[part for part in reported if part is not None],
+        first=first,
+        answers=answers,
+        news=news,
+        news_words=_say_change,
+        may_mark=desk.reader().person_id is not None and runs,
         warnings=warned,
         explained=[
             sum(part.days[-1].payouts_closed for part in shown if part.days),
             sum(part.days[-1].payouts for part in shown if part.days),
         ],
     )
+
+
+@blueprint.post("/seen")
+def mark_seen() -> ResponseReturnValue:
+    """Remember what this person has seen, so that the page says what changed since."""
+    person_id = desk.reader().person_id
+    if person_id is None:
+        abort(403)
+    with desk.installation().store.transaction() as session:
+        morning.mark_seen(session, person_id, standing.runs_now(session, desk.names(), desk.today()), now=desk.now())
+    return redirect(url_for("today.show"))
+
+
+def _count(statuses: Sequence[StatusCount], status: str) -> int:
+    return sum(row.payouts for row in statuses if row.status == status)
+
+
+def _say_change(change: Change, part: News) -> Markup:
+    """Say one change in a sentence that leads to the rows it counts."""
+    group, language = "news_one" if change.count == 1 else "news", desk.language()
+    title = phrases.code_title(change.code, language) if change.code else ""
+    n = notation.format_count(change.count, language)
+    sentence = translate(f"{group}.{change.cause}", language, n=n, title=title)
+    return Markup('<a href="{}">{}</a>').format(_address(change, part), sentence)
+
+
+def _address(change: Change, part: News) -> str:
+    own = part.connection
+    if change.cause.startswith("payout_"):
+        return url_for("payouts.index", status=change.cause.removeprefix("payout_"), connection=own)
+    if change.code:
+        since = part.before.as_of + _A_DAY
+        return url_for("exceptions.index", code=change.code, opened_from=since, connection=own)
+    if change.cause == "closed":
+        since = part.before.as_of + _A_DAY
+        return url_for("exceptions.index", state="closed", closed_from=since, connection=own)
+    place = {"late": "periods", "decisions": "decisions"}.get(change.cause)
+    return url_for("books.index", name=place, connection=own) if place else url_for("books.overview")

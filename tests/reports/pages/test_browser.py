@@ -37,7 +37,7 @@ def test_the_first_login_by_the_link(
 def test_the_morning_from_the_login_to_a_resolved_exception(enter: Enter) -> None:
     """From what is open to one exception, resolved with a reason, and back to one less."""
     page = enter()
-    expect(page.get_by_role("heading", name="1 de 1 liquidaciones cuadran")).to_be_visible()
+    expect(page.get_by_role("heading", name="1 de 1 liquidaciones llegaron y cuadran")).to_be_visible()
     page.get_by_role("link", name="Pago sin documento").click()
     expect(page.get_by_role("heading", name="Excepciones")).to_be_visible()
     page.get_by_role("link", name="Pago sin documento").click()

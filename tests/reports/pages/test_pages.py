@@ -17,7 +17,7 @@ Csrf = Callable[..., str]
 def test_the_morning_page_says_what_ties_out_and_what_is_open(client: FlaskClient) -> None:
     """One look tells how many payouts tie out, how many exceptions are open and what they are worth."""
     page = text_of(client, "/")
-    assert "1 de 1 liquidaciones cuadran" in page
+    assert "1 de 1 liquidaciones llegaron y cuadran" in page
     assert "Corrida r0042 , al 08-10-2026 · Datos completos" in page
     assert "Excepciones abiertas 2" in page
     assert "Monto en riesgo CLP $100.000 2 excepciones, cada monto una vez · Corrida r0042" in page

@@ -65,8 +65,8 @@ def test_a_run_that_is_not_there_is_told(two_runs: FlaskClient, path: str, statu
 def test_since_yesterday_counts_what_the_links_show(two_runs: FlaskClient) -> None:
     """The morning page compares with the last run of an earlier day, each number as long as its list."""
     page = text_of(two_runs, "/")
-    assert "Desde la corrida del 07-10-2026" in page
-    assert "Liquidaciones nuevas 0 Excepciones nuevas 0 Excepciones cerradas" in page
+    assert "Qué cambió Desde la conciliación del 07-10-2026" in page
+    assert "1 liquidación llegó y cuadra" in page
 
 
 @pytest.mark.parametrize(

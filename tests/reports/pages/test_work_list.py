@@ -61,8 +61,8 @@ def test_the_first_page_agrees_with_itself_on_incomplete_data(
     page = text_of(client, "/")
     assert "Flujos incompletos 1" in page
     assert "Vacíos abiertos" not in page
-    assert "No se cuentan arriba: Aún no vence: 1 · Cancelada: 1" in page
-    assert "de 2 liquidaciones cuadran" in page
+    assert "1 de 4 liquidaciones llegaron y cuadran" in page
+    assert "1 espera datos que faltan · 1 aún por llegar · 1 anulada" in page
     assert "08-10-2026 Incompleta" in page
 
 
@@ -74,8 +74,7 @@ def test_payouts_that_no_bank_data_shows_are_counted_apart(
         for name in ("po_2", "po_3"):
             keep_payout(session, name, status_recon="no_bank")
     page = text_of(client, "/")
-    assert "1 de 3 liquidaciones cuadran" in page
-    assert "2 más suman bien, y ningún dato del banco muestra si llegaron" in page
+    assert "1 de 3 liquidaciones llegaron y cuadran 2 cuadran, sin datos del banco" in page
     assert "Sin banco 2" in page
     listed = text_of(client, "/payouts?status=no_bank")
     assert all(name in listed for name in ("po_2", "po_3"))

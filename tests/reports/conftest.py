@@ -253,14 +253,28 @@ def keep_accounts(settings: Settings) -> None:
     settings.config_dir.joinpath("accounts.toml").write_text('chart = "cl"\n', encoding="utf-8")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Let `both_databases` reach tests that ask for an installation alone."""
+    names = metafunc.fixturenames
+    if metafunc.definition.get_closest_marker("both_databases") and "installation" in names:
+        names += [] if "database_kind" in names else ["database_kind"]
+
+
 @pytest.fixture
-def installation(
-    settings: Settings, tmp_path: Path, migrated_sqlite: Path, filled_sqlite: Path, request: pytest.FixtureRequest
-) -> Iterator[Installation]:
-    """An installation on SQLite; what differs between databases is tested in `test_both_databases`."""
-    shutil.copy(filled_sqlite if "reconciled" in request.fixturenames else migrated_sqlite, tmp_path / "reports.db")
-    store = Store(f"sqlite:///{tmp_path / 'reports.db'}")
+def installation(settings: Settings, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Installation]:
+    """An installation on SQLite, and on PostgreSQL too where a test asks for both."""
+    is_filled = "reconciled" in request.fixturenames
     keep_accounts(settings)
+    if request.getfixturevalue("database_kind") == "postgresql":
+        store: Store = request.getfixturevalue("store")
+        if is_filled:
+            fill(store)
+        yield Installation(settings=settings, store=store)
+        return
+    template = request.getfixturevalue("filled_sqlite" if is_filled else "migrated_sqlite")
+    shutil.copy(template, tmp_path / "reports.db")
+    store = Store(f"sqlite:///{tmp_path / 'reports.db'}")
     yield Installation(settings=settings, store=store)
     store.close()
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from consumer.facts.store import Store
+from consumer.facts.store import Store, Turn, take_turn
 from reports import sessions
 from reports.people import (
     PeopleError,
@@ -46,10 +46,11 @@ def come_in(store: Store, claims: Mapping[str, object], role: Role | None, *, no
     2. A new person bears the address that the provider has verified, else a name made of subject and host.
     3. An address that is another person's here is no proof: an admin links the two.
     """
-    issuer, subject = str(claims["iss"]), str(claims["sub"])
     # A password that no one knows: only the provider lets them in. Hashing takes too long for a transaction.
     password_hash = hash_password(new_password())
+    issuer, subject = str(claims["iss"]), str(claims["sub"])
     with store.transaction() as session:
+        take_turn(session, Turn.PEOPLE)
         user = _person_of(session, issuer, subject)
         name = user.email if user is not None else _name_of(claims)
         refusal = _find_refusal(session, user, name, role)

@@ -4,15 +4,19 @@ import hashlib
 import mmap
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.store import Store
-from reports.tables import LoginSession, User
+from reports.tables import Identity, LoginSession, User
 
 SESSION_LASTS = timedelta(hours=12)
+# Of someone whom the identity provider lets in, and who may be shut out there meanwhile.
+IDLE_LASTS = timedelta(hours=2)
+_SEEN_EVERY = timedelta(minutes=5)
 # How much of a digest names a session in a list; the whole digest opens nothing either.
 _HANDLE = 12
 
@@ -52,9 +56,22 @@ def user_of_session(store: Store, key: str, *, now: datetime) -> User | None:
         if row is None or row.ended_at is not None or row.expires_at <= now:
             return None
         user = session.get(User, row.person_id)
+        of_provider = sa.select(col(Identity.person_id)).where(col(Identity.person_id) == row.person_id)
+        is_idling = _idle_for(row, now) > _SEEN_EVERY and session.scalar(of_provider) is not None
     if user is None or user.disabled_at is not None or digest(user.password_hash) != row.password_sha256:
         return None
+    if not is_idling:
+        return user
+    if _idle_for(row, now) > IDLE_LASTS:
+        return None
+    # A database that takes no row is no reason to refuse who only reads.
+    with suppress(sa.exc.OperationalError, sa.exc.InternalError), store.transaction() as session:
+        session.execute(sa.update(LoginSession).where(col(LoginSession.sha256) == sha256).values(seen_at=now))
     return user
+
+
+def _idle_for(row: LoginSession, now: datetime) -> timedelta:
+    return now - (row.seen_at or row.opened_at)
 
 
 class EndedSessions:

@@ -44,6 +44,8 @@ class LoginSession(SQLModel, table=True):
     expires_at: datetime = moment(optional=False)
     ended_at: datetime | None = moment()
     address: str = Field(default="", sa_column_kwargs={"server_default": ""})
+    # When it was last used, to some minutes; None until the first of them are over.
+    seen_at: datetime | None = moment()
 
 
 class Invitation(SQLModel, table=True):

@@ -16,7 +16,7 @@ from consumer.facts.tables.inbox import EventReplay
 from consumer.facts.tables.types import core_of
 from consumer.facts.trails import Sink, SinkError, open_sink
 from reconcile.tables import Decision, ExceptionChange
-from reports.tables import AuditEntry, TrailMark
+from reports.tables import AuditEntry, Identity, TrailMark, User
 
 log = structlog.get_logger("cuadre.trail")
 
@@ -104,7 +104,11 @@ def _claim(store: Store, name: str, now: datetime) -> int | None:
 
 def _read(store: Store, name: str, part: Part, last: int, now: datetime) -> list[tuple[int, str]]:
     number = part.selected_columns["id"]
-    asked = part.where(number > last).order_by(number).limit(_LINES)
+    person, known = core_of(User).c, core_of(Identity).c
+    named = person.email == part.selected_columns["who"]
+    identity = sa.select(known.issuer + " " + known.subject).where(known.person_id == person.id, named)
+    asked = part.add_columns(identity.scalar_subquery().label("identity"))
+    asked = asked.where(number > last).order_by(number).limit(_LINES)
     with store.reading() as session:
         rows = session.connection().execute(asked).all()
     old = takewhile(lambda row: row.at <= now - _HELD, rows)
@@ -113,4 +117,5 @@ def _read(store: Store, name: str, part: Part, last: int, now: datetime) -> list
 
 def _to_line(name: str, row: sa.Row[Any]) -> str:
     own = {"id": f"{name}-{row.id}", "at": format_instant(row.at)}
-    return json.dumps(own | {key: getattr(row, key) for key in TRAIL_KEYS[1:]}, ensure_ascii=False)
+    whose = {} if row.identity is None else {"identity": row.identity}
+    return json.dumps(own | {key: getattr(row, key) for key in TRAIL_KEYS[1:]} | whose, ensure_ascii=False)

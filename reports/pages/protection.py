@@ -103,6 +103,9 @@ def _refuse_strangers() -> ResponseReturnValue | None:
     if request.endpoint in OPEN:
         return None
     if not current_user.is_authenticated:
+        if request.url_rule is None:
+            # No such page, or none that takes this method: a login would lead nowhere.
+            return None
         if request.blueprint in _FOR_MACHINES and "session" not in request.cookies:
             return Response("a login or a valid token is needed\n", 401, {"WWW-Authenticate": "Bearer"}, "text/plain")
         wanted = request.full_path.rstrip("?") if request.method == "GET" else None
@@ -111,7 +114,7 @@ def _refuse_strangers() -> ResponseReturnValue | None:
         _check_scope(desk.reader())
     if request.blueprint in _OF_THE_WHOLE and desk.reader().limit is not None:
         abort(403)
-    if request.blueprint != "login" and not desk.visible_connections():
+    if request.blueprint not in {"login", "account"} and not desk.visible_connections():
         abort(403, Message("pages.sees_nothing"))
     return None
 

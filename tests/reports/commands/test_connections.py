@@ -107,6 +107,19 @@ def test_the_page_says_who_sees_what(
     assert (beto.get(path).status_code, beto.post(path, data=form | {"csrf_token": token}).status_code) == (403, 403)
 
 
+def test_a_person_without_a_connection_has_their_own_page(
+    with_beto: Installation, run: Run, make_app: Callable[..., Flask], login: Callable[..., FlaskClient],
+    csrf: Callable[..., str],
+) -> None:  # fmt: skip
+    """Password, second factor and sessions are theirs whatever they see; everything else stays shut."""
+    assert run("users", "connections", BETO, "--none").exit_code == 0
+    beto = login(make_app(with_beto), BETO, "otra clave larga")
+    assert [beto.get(path).status_code for path in ("/account", "/payouts", "/", "/runs")] == [200, 403, 403, 403]
+    form = {"password": "otra clave larga", "new_password": "una tercera clave", "csrf_token": csrf(beto, "/account")}
+    assert beto.post("/account/password", data=form).status_code == 302
+    assert beto.get("/account").status_code == 200
+
+
 def test_an_upgrade_says_of_what_old_files_were_made(tmp_path: Path) -> None:
     """Files of the first release's archive belong to the connections whose runs they name."""
     store = Store(f"sqlite:///{tmp_path / 'cuadre.db'}")

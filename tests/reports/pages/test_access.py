@@ -131,6 +131,16 @@ def test_a_stranger_is_brought_back_after_the_login(stranger: FlaskClient) -> No
     assert stranger.get("/payouts?status=open").headers["Location"] == "/login?next=/payouts?status%3Dopen"
 
 
+@pytest.mark.parametrize(("method", "path", "status"), [("GET", "/payout", 404), ("GET", "/a/b/c", 404),
+                                                       ("DELETE", "/payouts", 405)])  # fmt: skip
+def test_a_stranger_is_not_led_to_log_in_for_a_page_that_is_none(
+    stranger: FlaskClient, method: str, path: str, status: int
+) -> None:
+    """An address that leads nowhere is said to, before a login as after it."""
+    answer = stranger.open(path, method=method)
+    assert (answer.status_code, "Location" in answer.headers) == (status, False)
+
+
 def test_leaving_ends_the_session(client: FlaskClient, csrf: Csrf) -> None:
     """After the logout the pages are shut again."""
     assert client.post("/logout", data={"csrf_token": csrf(client, "/")}).status_code == 302

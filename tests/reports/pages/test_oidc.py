@@ -1,7 +1,11 @@
 """Login by the sandbox's identity provider: the right way in, and every wrong answer that must not lead in."""
 
+import json
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -9,20 +13,27 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 import sqlalchemy as sa
+from click.testing import CliRunner, Result
 from flask import Flask
 from flask.testing import FlaskClient
 from playwright.sync_api import Browser, expect
-from sqlmodel import col
+from pydantic import SecretStr
+from sqlmodel import Session, col
 from structlog.testing import capture_logs
 from werkzeug.serving import make_server
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.settings import ConfigError
+from cuadre import Commands
+from reports import identities, people
 from reports.identities import find_role
+from reports.pages import desk
 from reports.people import Role, add_user, to_user
 from reports.tables import AuditEntry, User
+from reports.trail import hand_on
 from sandbox.serve import RunningSandbox
+from tests.databases import forbid_writing
 from tests.merchant import settings_of
 from tests.ports import free_port
 from tests.reports.pages.conftest import PATIENCE
@@ -278,3 +289,83 @@ def test_a_person_logs_in_by_the_provider_in_a_browser(
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def test_a_session_that_is_not_used_ends(
+    sso: Installation, sso_app: Flask, login: Callable[..., FlaskClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two hours without a request end a session that the provider opened, and no other; each request counts."""
+    client, with_password = sso_app.test_client(), login(sso_app)
+    assert enter(client, "beto")[0] == 302
+    began = utc_now()
+    for minutes, status in ((119, 200), (238, 200), (359, 302)):
+        monkeypatch.setattr(desk, "now", lambda minutes=minutes: began + timedelta(minutes=minutes))
+        assert (minutes, client.get("/payouts").status_code) == (minutes, status)
+    assert with_password.get("/payouts").status_code == 200
+    with forbid_writing(sso.store):
+        monkeypatch.setattr(desk, "now", lambda: began + timedelta(minutes=240))
+        assert client.get("/payouts").status_code == 200
+
+
+def test_each_line_of_the_trail_names_the_subject(
+    sso: Installation, sso_app: Flask, provider: str, tmp_path: Path
+) -> None:
+    """What a person of the provider does is handed on with issuer and subject, and what others do without."""
+    assert enter(client := sso_app.test_client(), "beto")[0] == 302
+    assert client.get("/reports/payout-summary.csv").status_code == 200
+    people.note(sso.store, "ana@tienda.test", "logout", "login", now=utc_now())
+    path = tmp_path / "trail.jsonl"
+    settings = sso.settings.model_copy(update={"trail_url": SecretStr(f"file://{path}")})
+    assert hand_on(Installation(settings, sso.store), now=utc_now() + timedelta(minutes=2)) == 3
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    assert [(line["action"], line.get("identity")) for line in lines] == [
+        ("login", f"{provider} u-200"), ("download", f"{provider} u-200"), ("logout", None),
+    ]  # fmt: skip
+
+
+@pytest.mark.both_databases
+def test_two_first_logins_at_once_make_one_person(reconciled: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both come in, as the same person."""
+    claims = {"iss": "https://id.example", "sub": "u-1", "email": "beto@tienda.test", "email_verified": True}
+    together = threading.Barrier(2, timeout=1)
+    look_up = identities._person_of
+
+    def look_up_together(session: Session, issuer: str, subject: str) -> User | None:
+        found = look_up(session, issuer, subject)
+        # Whoever waits for the other's end never meets it here.
+        with suppress(threading.BrokenBarrierError):
+            together.wait()
+        return found
+
+    monkeypatch.setattr(identities, "_person_of", look_up_together)
+    with ThreadPoolExecutor(2) as pool:
+        logins = [
+            pool.submit(identities.come_in, reconciled.store, claims, Role.FINANCE, now=utc_now(), address="")
+            for _ in range(2)
+        ]
+        ids = {login.result().id for login in logins}
+    assert len(ids) == 1
+
+
+def test_a_known_person_is_linked_by_an_admin(
+    sso: Installation, sso_app: Flask, login: Callable[..., FlaskClient], csrf: Callable[..., str], provider: str
+) -> None:
+    """The command joins the two: sessions and password end, and the provider lets in who was refused before."""
+    beto = "beto@tienda.example"
+    with sso.store.transaction() as session:
+        add_user(session, to_user(beto, "otra clave larga", Role.VIEWER, now=utc_now()))
+    old = login(sso_app, beto, "otra clave larga")
+    assert enter(sso_app.test_client(), "beto")[0] == 401
+
+    def link(*words: str) -> Result:
+        return CliRunner().invoke(Commands(), ["users", "link", *words], obj=lambda: sso)
+
+    assert link(beto, "u-200").exit_code == 0
+    assert enter(client := sso_app.test_client(), "beto")[0] == 302
+    assert beto in client.get("/payouts").text
+    assert old.get("/payouts").status_code == 302
+    stranger = sso_app.test_client()
+    form = {"email": beto, "password": "otra clave larga", "csrf_token": csrf(stranger)}
+    assert stranger.post("/login", data=form).status_code == 401
+    assert [link("ana@tienda.test", "u-200").exit_code, link("eva@tienda.test", "u-300").exit_code] == [1, 1]
+    assert ("link user", f"{beto} {provider} u-200") in [(action, subject) for _, action, subject in trail(sso)]

@@ -33,7 +33,7 @@ from consumer.facts.settings import Connection, Settings
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.jobs import BY_HAND, TickState
 from consumer.facts.tables.sync import Checkpoint, Window
-from consumer.facts.work import Completion
+from consumer.facts.work import Completion, run_job
 from consumer.health import health
 from consumer.inbox.apply import drain
 from consumer.inbox.watch import InboxGauges
@@ -61,6 +61,7 @@ from reconcile.reading.process import save_memory
 from reconcile.rules.streams import STREAMS as GATED
 from reconcile.rules.terms import check_terms
 from reconcile.runs import run as runs
+from reconcile.runs.by_hand import run_by_hand
 from reconcile.runs.nightly import NightlyOutcome, Steps, nightly
 from reconcile.runs.proof import prove
 from reconcile.tables import BankFile, Decision, ExchangeRate, InvoiceFile, PayoutReport, Run
@@ -88,7 +89,7 @@ def create_app(installation: Installation, refusals: RefusalLog | None = None, k
     if installation.settings.access_log:
         app.before_request(_name_route)
     app.register_blueprint(webhooks(installation, refusals=refusals, keyring=keyring))
-    pages.register(app, installation, errands=errands(installation))
+    pages.register(app, installation, errands=errands(installation, processes.run_in_child("reconcile")))
     gauges = (
         disk.DiskGauge(installation.store), InboxGauges(installation), MirrorGauges(installation),
         BackupGauges(installation),
@@ -207,7 +208,7 @@ def work_for_parent() -> None:
 def _work(task: processes.Task) -> processes.Ended:
     save_memory()
     installation = open_checked(check=check_terms, may_upgrade=False)
-    work = {"nightly": run_night, "banking-cut": run_cut, "backup": run_backup}[task.work]
+    work = {"nightly": run_night, "banking-cut": run_cut, "backup": run_backup, "reconcile": run_now}[task.work]
     return work(installation, installation.settings.connection(task.connection), task.on)
 
 
@@ -241,6 +242,14 @@ def cut_streams(installation: Installation, connection: Connection) -> list[str]
     with installation.store.reading() as session:
         left = {window.stream for window in unclosed_windows(session, connection.name)}
     return [name for name in STREAMS if name in CUT_STREAMS or (name in left and name in GATED)]
+
+
+def run_now(installation: Installation, connection: Connection, on: date) -> processes.Ended:
+    """Reconcile what is here, for a person who waits for it; where it stands is seen among the jobs."""
+    store, job = installation.store, run_job(connection.name)
+    processes.end_if_canceled(store, job)
+    lines = run_by_hand(installation, connection, on, lambda step: ticks.note_progress(store, job, step.to_text()))
+    return processes.Answer(complete=True, lines=[lines.to_text()])
 
 
 def run_backup(installation: Installation, _connection: Connection, _on: date) -> processes.Ended:

@@ -1,6 +1,7 @@
 """The errands that pages offer, as functions of the rooms that do them."""
 
 from collections.abc import Callable, Sequence
+from datetime import date
 
 from sqlmodel import Session
 
@@ -10,18 +11,24 @@ from consumer.alarms.wording import advice_of, content_of, sentence_of_alarm
 from consumer.facts.alarms import AlarmDesk, ShownAlarm
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Connection, Installation
-from consumer.facts.work import Errands, WorkError
+from consumer.facts.messages import Message
+from consumer.facts.work import Errands, WorkError, run_job
 from consumer.inbox.apply import drain
 from consumer.inbox.events import Replay
-from consumer.jobs import by_hand
+from consumer.jobs import by_hand, ticks
+from consumer.jobs.processes import Ended
+from consumer.jobs.schedule import JobFailedError
 from consumer.jobs.worker import worker_name
 from consumer.sync.backfill import backfill
 from consumer.sync.outcome import Outcome
 from consumer.sync.pull import pull
 from consumer.sync.streams import ALL, STREAMS
 
+# A run in a process of its own.
+StartRun = Callable[[Installation, Connection, date], Ended]
 
-def errands(installation: Installation) -> Errands:
+
+def errands(installation: Installation, run: StartRun | None = None) -> Errands:
     """Return the errands of this installation; long ones run in a background thread."""
 
     def replay(names: Sequence[tuple[str, str]], by: str) -> list[dict[str, object]]:
@@ -45,7 +52,28 @@ def errands(installation: Installation) -> Errands:
 
         _start(installation, f"backfill:{connection.name}", by, work)
 
-    return Errands(replay, start_pull, start_backfill, (ALL, *STREAMS), _alarm_desk(installation))
+    runs = _runs_by_hand(installation, run) if run else (None, None)
+    return Errands(replay, start_pull, start_backfill, (ALL, *STREAMS), _alarm_desk(installation), *runs)
+
+
+def _runs_by_hand(
+    installation: Installation, run: StartRun
+) -> tuple[Callable[[Connection, date, str], None], Callable[[Connection, str], bool]]:
+    def start(connection: Connection, on: date, by: str) -> None:
+        def work() -> tuple[bool, str]:
+            try:
+                ended = run(installation, connection, on)
+            except JobFailedError as error:
+                return False, f"{error} ({by})"
+            return ended.complete, "\n".join(ended.lines)
+
+        by_hand.start(installation.store, run_job(connection.name), work, worker=worker_name())
+
+    def cancel(connection: Connection, by: str) -> bool:
+        reason = Message("run.canceled", {"by": by}).to_text()
+        return ticks.cancel(installation.store, run_job(connection.name), reason=reason, now=utc_now())
+
+    return start, cancel
 
 
 def _alarm_desk(installation: Installation) -> AlarmDesk:

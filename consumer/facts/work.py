@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from enum import Enum, auto
 
 from consumer.facts.alarms import AlarmDesk
@@ -36,6 +37,11 @@ class WorkError(Exception):
         self.completion = completion
 
 
+def run_job(connection: str) -> str:
+    """Return the name under which a run that a person asked for is seen among the jobs."""
+    return f"reconcile:{connection}"
+
+
 class ErrandRefusedError(RefusalError):
     """An errand that was not started; the message says why in one sentence."""
 
@@ -44,7 +50,7 @@ class ErrandRefusedError(RefusalError):
 class Errands:
     """`replay` returns a line an event; `pull` and `backfill` start in a thread of their own, seen among the jobs.
 
-    Each takes the name of who asked.
+    Each takes the name of who asked. `reconcile` starts a run in a process of its own, and `cancel` ends it.
     """
 
     replay: Callable[[Sequence[tuple[str, str]], str], list[dict[str, object]]]
@@ -52,3 +58,5 @@ class Errands:
     backfill: Callable[[Connection, str], None]
     streams: tuple[str, ...]
     alarms: AlarmDesk | None = None
+    reconcile: Callable[[Connection, date, str], None] | None = None
+    cancel: Callable[[Connection, str], bool] | None = None

@@ -54,6 +54,30 @@ def claim_alone(store: Store, job: str, *, worker: str, now: datetime) -> bool:
         return bool(insert_once(connection, Tick, [_begun(job, now, worker, now)], keys=["job", "planned_at"]))
 
 
+def note_progress(store: Store, job: str, text: str) -> None:
+    """Write down where a job without a schedule stands, for whoever looks at it while it runs."""
+    with store.connection() as connection:
+        connection.execute(_TICK.update().where(_is_running(job)).values(outcome=text))
+
+
+def cancel(store: Store, job: str, *, reason: str, now: datetime) -> bool:
+    """End a job without a schedule; return False if it does not run. Its process ends with `end_if_canceled`."""
+    with store.connection() as connection:
+        ended = {"state": TickState.CANCELED, "outcome": reason, "finished_at": now}
+        return connection.execute(_TICK.update().where(_is_running(job)).values(ended)).rowcount > 0
+
+
+def find_running(store: Store, job: str) -> datetime | None:
+    """Return the moment by which the running tick of a job is known."""
+    with store.reading() as session:
+        newest: datetime | None = session.scalar(sa.select(sa.func.max(_TICK.c.planned_at)).where(_is_running(job)))
+        return newest
+
+
+def _is_running(job: str) -> sa.ColumnElement[bool]:
+    return (_TICK.c.job == job) & (_TICK.c.state == TickState.RUNNING)
+
+
 def failure(error: BaseException) -> tuple[TickState, str]:
     """Return how work failed; of a database's error the kind alone, since its message may quote rows."""
     kind = type(error).__name__

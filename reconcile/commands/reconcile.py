@@ -63,7 +63,7 @@ def show_steps() -> Iterator[Watch]:
             yield ignore_step
             return
         with Console(stderr=True).status("reconciling") as status:
-            yield status.update
+            yield lambda step: status.update(str(step))
     except KeyboardInterrupt:
         raise CommandError("canceled: nothing was published") from None
 

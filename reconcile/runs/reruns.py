@@ -10,13 +10,14 @@ from typing import NamedTuple, TypeAlias
 import pyarrow as pa
 from sqlmodel import Session, col, select
 
+from consumer.facts.messages import Message
 from consumer.facts.store import Turn, take_turn
 from reconcile.exceptions.life import by_identity
 from reconcile.kept import chunks, snapshots
 from reconcile.kept.snapshots import Snapshot
 from reconcile.rules.inputs import Finding, Result
 from reconcile.runs.publication import insert_results, payout_rows
-from reconcile.runs.run import RunOutcome, Watch, ignore_step, is_published, judge, narrow, to_outcome
+from reconcile.runs.run import RunOutcome, Watch, ignore_step, is_published, judge, matching_step, narrow, to_outcome
 from reconcile.tables import PayoutResult, Run, RunFinding
 
 Row: TypeAlias = Mapping[str, object]
@@ -72,9 +73,9 @@ class Rerun:
 
 def rerun(data_dir: Path, run: Run, watch: Watch = ignore_step) -> Rerun:
     """Read a run's inputs back and reconcile them with today's rules, without writing."""
-    watch("reading the kept inputs")
+    watch(Message("run.reading_kept"))
     snapshot = snapshots.read(data_dir, run.connection, run.id)
-    watch(f"matching {len(snapshot.inputs.items)} items with {len(snapshot.inputs.documents)} documents")
+    watch(matching_step(snapshot))
     result = narrow(judge(snapshot), snapshot.scope)
     return Rerun(to_outcome(snapshot, result), result, _find_changed_since(snapshot))
 

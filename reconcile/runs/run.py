@@ -17,6 +17,7 @@ from sqlmodel import Session, col, select
 from consumer.facts import shared_files
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Connection, Installation
+from consumer.facts.messages import Message
 from consumer.facts.store import Turn, take_turn
 from consumer.facts.work import Completion
 from reconcile.closing.periods import adjust
@@ -48,7 +49,7 @@ from reconcile.tables import Run
 
 Rules: TypeAlias = Callable[[Inputs], Result]
 # Called with each step of a run before it begins.
-Watch: TypeAlias = Callable[[str], None]
+Watch: TypeAlias = Callable[[Message], None]
 
 TOTALS = (
     "payments_gross", "charges_gross", "refunds_gross", "refund_adjustments", "disputes", "fee_total",
@@ -56,8 +57,13 @@ TOTALS = (
 )  # fmt: skip
 
 
-def ignore_step(_step: str) -> None:
+def ignore_step(_step: Message) -> None:
     pass
+
+
+def matching_step(snapshot: Snapshot) -> Message:
+    sizes = {"items": len(snapshot.inputs.items), "documents": len(snapshot.inputs.documents)}
+    return Message("run.matching", sizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +116,7 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
     started_at = utc_now()
     scope = Scope(since, until, payout_id)
     with background_thread() as worker:
-        watch("reading what the provider and the books say")
+        watch(Message("run.reading"))
         # Rows as objects are not needed until everything is read.
         worker.submit(configure_mappers)
         with installation.store.reading() as session:
@@ -120,7 +126,7 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
         if is_published(earlier) and not dry_run:
             log_events(installation.store, connection.name, earlier.id, started_at=started_at)
             return RunOutcome.of(earlier)
-        watch(f"matching {len(snapshot.inputs.items)} items with {len(snapshot.inputs.documents)} documents")
+        watch(matching_step(snapshot))
         if dry_run:
             return explain(snapshot, rules)
         with snapshots.write_draft(snapshot, installation.settings.files_dir, worker) as keep:
@@ -135,12 +141,12 @@ def _keep_and_publish(
 ) -> RunOutcome:  # fmt: skip
     """Put the inputs in their place, then publish; another thread packs the results meanwhile."""
     assert outcome.result is not None
-    watch("keeping the inputs")
+    watch(Message("run.keeping"))
     release_arrow_memory()
     store, at = installation.store, utc_now()
     with ahead(chunk_rows(outcome.result)) as packed:
         shared_files.publish_folder(installation, keep(), now=at)
-        watch("publishing the result")
+        watch(Message("run.publishing"))
         found = by_identity(outcome.connection, outcome.result.findings)
         with store.reading() as session:
             listed = merge_exceptions(session, snapshot.scope, outcome, found, at=at)

@@ -19,6 +19,7 @@ class TickState(StrEnum):
     COMPLETE = "complete"
     INCOMPLETE = "incomplete"
     FAILED = "failed"
+    CANCELED = "canceled"
     MISSED = "missed"
     DEAD = "dead"
 

@@ -2,12 +2,16 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
-from datetime import date
+from datetime import UTC, date, datetime
+from pathlib import Path
 
 import pytest
 
+from consumer.facts.store import Store
+from consumer.jobs import ticks
 from consumer.jobs.processes import Children, Task
 from consumer.jobs.schedule import JobStoppedError
 
@@ -53,3 +57,32 @@ def test_a_child_that_takes_too_long_is_killed_and_says_so() -> None:
     _, status, is_late = Children(WAIT, grace=0.1).run(TASK, limit=0.1)
 
     assert (status, is_late) == (-signal.SIGKILL, True)
+
+
+# A process that ends itself once its job is canceled, and says on its output that it has begun.
+CANCELABLE = """
+import sys, time
+from pathlib import Path
+from consumer.facts.store import Store
+from consumer.jobs import processes
+processes.end_if_canceled(Store(sys.argv[1]), "reconcile:main", look_every=0.01)
+Path(sys.argv[2]).touch()
+time.sleep(300)
+"""
+
+
+def test_a_child_whose_job_is_canceled_ends_at_once(store: Store, tmp_path: Path) -> None:
+    """It needs no word from the process that started it: another one may have taken the request."""
+    at, begun = datetime(2026, 10, 5, 9, tzinfo=UTC), tmp_path / "begun"
+    assert ticks.claim_alone(store, "reconcile:main", worker="w", now=at)
+    url = store.engine.url.render_as_string(hide_password=False)
+    child = subprocess.Popen([sys.executable, "-c", CANCELABLE, url, str(begun)])
+    try:
+        while not begun.exists():
+            assert child.poll() is None
+        assert ticks.cancel(store, "reconcile:main", reason="run.canceled", now=at)
+        assert child.wait(120) == 1
+    finally:
+        child.kill()
+        child.wait()
+    assert not ticks.cancel(store, "reconcile:main", reason="run.canceled", now=at)

@@ -33,6 +33,7 @@ SAMPLES = {
     "documents.show": ["/documents/main/cl:33::1105"],
     "views.show": [f"/view/{place}" for place in PLACES],
     "operations.index": [f"/operation/{name}" for name, one in LISTINGS.items() if one.place == OPERATION],
+    "running.show": ["/reconcile/main"],
     "operations.run": ["/operation/runs/main/42"],
     "operations.event": ["/operation/events/main/evt_1"],
     "books.index": [f"/books/{name}" for name, one in LISTINGS.items() if one.place == BOOKS],

@@ -26,6 +26,7 @@ from consumer.config import load
 from consumer.facts import schema
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
+from consumer.facts.messages import Message
 from consumer.facts.store import Store
 from consumer.facts.tables.types import core_of
 from reconcile.reading.frames import read_documents, read_inputs, read_transfers
@@ -65,7 +66,7 @@ def run_once(folder: Path) -> dict[str, Any]:
     # As the command and a night's own process do.
     save_memory()
 
-    def watch(_step: str) -> None:
+    def watch(_step: Message) -> None:
         clock.mark(ended.pop(0))
 
     outcome = run(installation, installation.settings.connection("main"), as_of=trade.AS_OF, watch=watch)

@@ -201,6 +201,11 @@ def read_documents(session: Session, connection: Connection) -> DataFrame:
     return to_known_frame(books, DOCUMENTS, "doc_key")
 
 
+def read_decisions(session: Session, connection: Connection) -> DataFrame:
+    """Read what people decided and did not undo."""
+    return _Reader(session, connection).decisions()
+
+
 def read_transfers(session: Session, connection: Connection) -> DataFrame:
     """Read the transfers whose money went back."""
     return _Reader(session, connection).transfers()

@@ -28,7 +28,9 @@ from reconcile.closing.figures import (
 )
 from reconcile.kept import chunks, extracts, snapshots
 from reconcile.kept.snapshots import Manifest
+from reconcile.rules import inputs as rules
 from reconcile.rules.columns import BETWEEN, to_one_array
+from reconcile.rules.inputs import Result
 from reconcile.tables import ResultChunk, Run, RunFinding
 
 KEYS = ("kind", "subject", "before", "after", "cause")
@@ -308,6 +310,34 @@ def _find_changed(session: Session, before: Run, after: Run) -> tuple[_Rows, _Ro
     payouts = _payouts(session, before, after)
     documents = _read_both(session, (before, after), chunks.DOCUMENT, _DOCUMENT)
     lines = _read_both(session, (before, after), chunks.LINE, _LINE)
+    return _sift(payouts, documents, lines)
+
+
+def compare_with(session: Session, run: Run, result: Result, found: Mapping[str, rules.Finding]) -> list[Change]:
+    """Compare a published run with what its rules make of other inputs; `found` are their findings by exception id."""
+    published = [_as_texts(extracts.read(session, run, chunks.PAYOUT, _PAYOUT), _PAYOUT)]
+    for kind, names in ((chunks.DOCUMENT, _DOCUMENT), (chunks.LINE, _LINE)):
+        parts = (_as_texts(table, names) for table in chunks.tables(session, run, kind, names=names))
+        published.append(pa.concat_tables([pa.schema(dict.fromkeys(names, _TEXT)).empty_table(), *parts]))
+    made = (
+        _as_texts(pa.Table.from_pandas(frame[list(names)], preserve_index=False), names)
+        for frame, names in ((result.payouts, _PAYOUT), (result.documents, _DOCUMENT), (result.lines, _LINE))
+    )
+    of_old, of_new = _sift(*([old, new] for old, new in zip(published, made, strict=True)))
+    was = sa.select(*(col(getattr(RunFinding, name)) for name in (*_FINDING, "code", "subject"))).where(
+        col(RunFinding.connection) == run.connection, col(RunFinding.run_id) == run.id
+    )
+    old_findings = {row[0]: ((row[3], row[4]), to_risk(row[1], row[2])) for row in session.execute(was)}
+    new_findings = {
+        key: ((str(one.code), one.subject), to_risk(one.severity, one.amount_at_risk)) for key, one in found.items()
+    }
+    before = _to_published(of_old, [one for key, one in old_findings.items() if new_findings.get(key) != one], {})
+    after = _to_published(of_new, [one for key, one in new_findings.items() if old_findings.get(key) != one], {})
+    return list(compare(before, after))
+
+
+def _sift(payouts: Sequence[pa.Table], documents: Sequence[pa.Table], lines: Sequence[pa.Table]) -> tuple[_Rows, _Rows]:
+    """Keep of both sides the rows of what differs."""
     changed_payouts = _name_changed_subjects(payouts, _PAYOUT[:1])
     changed_documents = _name_changed_subjects(documents, _DOCUMENT[:1])
     changed_items = _name_changed_subjects(lines, _LINE[:2])

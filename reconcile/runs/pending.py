@@ -1,0 +1,160 @@
+"""What decisions taken since the last run will change: its own inputs with them, by its own rules, in memory.
+
+A payment's rivals may be anywhere in the books of its connection, by name, amount, customer or numbering, so the whole
+connection is the scope. Nothing is stored: what is remembered of an answer is found anew by any other process.
+"""
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from threading import Lock
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import sqlalchemy as sa
+from pandas import DataFrame
+from sqlmodel import Session, col
+
+from consumer.facts.installation import Connection, Installation
+from consumer.facts.store import Row
+from reconcile.exceptions.life import Columns, by_identity
+from reconcile.kept import chunks, snapshots
+from reconcile.kept.records import read_summary
+from reconcile.kept.snapshots import Scope, SnapshotError
+from reconcile.reading.frames import read_decisions
+from reconcile.rules.inputs import Finding, Result
+from reconcile.rules.pipeline import UnbalancedError
+from reconcile.runs import comparison
+from reconcile.runs.comparison import Change
+from reconcile.runs.publication import to_json
+from reconcile.runs.run import RunOutcome, is_published, judge, merge_exceptions, to_outcome
+from reconcile.tables import Decision, Run
+
+# Items and documents that are reconciled within about two seconds; beyond, only the decisions themselves are named.
+MOST_ROWS = 120_000
+_REMEMBERED = 8
+# A decision is signed a little before it is there for a run to read.
+_UNCERTAIN = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The decisions since a run, and if that is known what the next one will say because of them.
+
+    `lines` are all rows of an item, `changed` and `opened` are exceptions by id, `at_risk` is the total by currency.
+    """
+
+    run: Run
+    decisions: Sequence[Decision]
+    is_known: bool = False
+    changes: Sequence[Change] = ()
+    documents: Mapping[str, Row] = field(default_factory=dict)
+    lines: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    payouts: Mapping[str, Row] = field(default_factory=dict)
+    opened: Mapping[str, Finding] = field(default_factory=dict)
+    changed: Mapping[str, Columns] = field(default_factory=dict)
+    at_risk: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What the rules say, without the rows that stay as they were published."""
+
+    outcome: RunOutcome
+    found: Mapping[str, Finding]
+    changes: Sequence[Change]
+    documents: Mapping[str, Row]
+    lines: Mapping[str, Sequence[Row]]
+    payouts: Mapping[str, Row]
+
+
+_judged: "OrderedDict[tuple[str, str, tuple[int, ...]], _Judged | None]" = OrderedDict()
+_one_at_a_time = Lock()
+
+
+def find_pending(
+    session: Session, installation: Installation, connection: Connection, run: Run, *, now: datetime
+) -> Pending | None:
+    """Return what waits for the next run; None if every decision that holds is in this one."""
+    newest = sa.select(sa.func.max(col(Decision.at))).where(col(Decision.connection) == connection.name)
+    last: datetime | None = session.scalar(newest)
+    if last is None or last < run.started_at - _UNCERTAIN or not is_published(run):
+        return None
+    try:
+        snapshots.bring(installation, run.connection, run.id)
+        kept = snapshots.read_frame(installation.settings.files_dir, run.connection, run.id, "decisions")
+    except SnapshotError:
+        return None
+    decisions = read_decisions(session, connection)
+    waiting = _list_waiting(session, connection.name, kept, decisions)
+    if not waiting:
+        return None
+    with _one_at_a_time:
+        key = (run.connection, run.id, tuple(decisions["decision_id"].tolist()))
+        if key not in _judged:
+            _judged[key] = _judge(session, installation, run, decisions)
+            while len(_judged) > _REMEMBERED:
+                _judged.popitem(last=False)
+        judged = _judged[key]
+    if judged is None:
+        return Pending(run, waiting)
+    merged = merge_exceptions(session, Scope(), judged.outcome, judged.found, at=now)
+    return Pending(
+        run, waiting, True, judged.changes, judged.documents, judged.lines, judged.payouts,
+        {} if merged.merged is None else merged.merged.opened,
+        {} if merged.merged is None else merged.merged.changed,
+        merged.at_risk,
+    )  # fmt: skip
+
+
+def _list_waiting(session: Session, connection: str, kept: DataFrame, holding: DataFrame) -> list[Decision]:
+    """Return the decisions that came since, and those that undid one which the run knew."""
+    known, held = (set(map(int, frame["decision_id"])) for frame in (kept, holding))
+    undone = sa.select(col(Decision.undone_by)).where(
+        col(Decision.connection) == connection, col(Decision.id).in_(known - held)
+    )
+    ids = (held - known) | {one for one in session.scalars(undone) if one is not None}
+    asked = sa.select(Decision).where(col(Decision.id).in_(ids)).order_by(col(Decision.id))
+    return list(session.scalars(asked)) if ids else []
+
+
+def _judge(session: Session, installation: Installation, run: Run, decisions: DataFrame) -> _Judged | None:
+    """Apply the rules to the run's inputs with other decisions; None if that takes too long or cannot be."""
+    summary = read_summary(run)
+    if summary["items"] + summary["documents"] > MOST_ROWS:
+        return None
+    try:
+        snapshot = snapshots.read(installation.settings.files_dir, run.connection, run.id)
+        if not snapshot.scope.is_everything:
+            return None
+        snapshot = replace(snapshot, inputs=replace(snapshot.inputs, decisions=decisions))
+        result = judge(snapshot)
+    except (SnapshotError, UnbalancedError):
+        return None
+    found = by_identity(run.connection, result.findings)
+    changes = comparison.compare_with(session, run, result, found)
+    subjects = {(change.kind, change.subject.partition("@")[0]) for change in changes}
+    documents, lines = (pa.Table.from_pandas(frame, preserve_index=False) for frame in (result.documents, result.lines))
+    lines = _filter(lines, "resource_id", {name for kind, name in subjects if kind == "item"})
+    by_item: dict[str, list[Row]] = {}
+    for row in chunks.to_rows(lines):
+        by_item.setdefault(row["resource_id"], []).append(row)
+    of_documents = _filter(documents, "doc_key", {name for kind, name in subjects if kind == "document"})
+    touched = {name for kind, name in subjects if kind == "payout"} | set(lines["payout_id"].drop_null().to_pylist())
+    payouts = result.payouts[result.payouts["payout_id"].isin(touched)]
+    return _Judged(
+        replace(to_outcome(snapshot, result), result=_without_rows(result)), found, changes,
+        {row["doc_key"]: row for row in chunks.to_rows(of_documents)}, by_item,
+        dict(zip(payouts["payout_id"].tolist(), map(json.loads, to_json(payouts)), strict=True)),
+    )  # fmt: skip
+
+
+def _filter(table: pa.Table, name: str, wanted: set[str]) -> pa.Table:
+    return table.filter(pc.is_in(table[name], value_set=pa.array(sorted(wanted), type=table.schema.field(name).type)))
+
+
+def _without_rows(result: Result) -> Result:
+    empty = {name: getattr(result, name).iloc[:0] for name in ("payouts", "lines", "documents")}
+    return replace(result, **empty)

@@ -22,6 +22,8 @@ class InvoiceFile(SQLModel, table=True):
     changed: int
     # Documents whose parts do not add up to their total, taken in because a person said so.
     totals_accepted: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    # Digests of the files whose documents it states too, as JSON; None where an earlier version took it in.
+    rests_on: str | None = None
 
 
 class LocalInvoice(SQLModel, table=True):
@@ -70,6 +72,34 @@ class LocalInvoiceChange(SQLModel, table=True):
     field: str
     before: str
     after: str
+
+
+class LocalInvoiceBefore(SQLModel, table=True):
+    """A document as it stood before a file changed it, as JSON: what taking the file back brings back."""
+
+    __tablename__ = "local_invoice_before"
+
+    connection: str = Field(primary_key=True)
+    file_sha256: str = Field(primary_key=True)
+    doc_key: str = Field(primary_key=True)
+    document: str
+
+
+class RemovedFile(SQLModel, table=True):
+    """A file that a person took back whole: who, when and why; the same file may come in again."""
+
+    __tablename__ = "removed_file"
+
+    id: int | None = Field(default=None, primary_key=True)
+    connection: str = Field(index=True)
+    kind: str
+    name: str
+    sha256: str
+    imported_at: datetime = moment(optional=False)
+    rows: int
+    removed_at: datetime = moment(optional=False)
+    removed_by: str
+    reason: str
 
 
 class PayoutReport(SQLModel, table=True):
@@ -131,6 +161,8 @@ class BankFile(SQLModel, table=True):
     imported_at: datetime = moment(optional=False)
     rows: int
     added: int
+    # Digests of the files whose lines it repeats, as JSON; None where an earlier version took it in.
+    rests_on: str | None = None
 
 
 # What lists show of a bank line, in their order.

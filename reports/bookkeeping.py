@@ -28,6 +28,7 @@ from reconcile.tables import (
     PayoutReport,
     Period,
     PeriodAdjustment,
+    RemovedFile,
 )
 from reports.listing import BOOKS, Listing, Statement, Wanted, search, select_from, to_row
 from reports.shapes.spans import Row
@@ -50,6 +51,11 @@ def _bank_files(wanted: Wanted) -> Statement:
 def _show_bank_file(file: BankFile) -> Row:
     balances = {key: _decimal(getattr(file, key), file.currency) for key in ("opening", "closing")}
     return balances | {"account_last4": file.account[-_LAST:]}
+
+
+def _removed_files(wanted: Wanted) -> Statement:
+    query = select_from(RemovedFile, wanted, RemovedFile.name, RemovedFile.removed_by, RemovedFile.reason)
+    return query.order_by(col(RemovedFile.id).desc())
 
 
 def _payout_reports(wanted: Wanted) -> Statement:
@@ -232,6 +238,11 @@ LISTS = tuple(
             ),
             _bank_files,
             _show_bank_file,
+        ),
+        Listing(
+            "removed-files",
+            to_columns("connection removed_at removed_by kind name imported_at rows reason sha256"),
+            _removed_files,
         ),
         Listing("payout-reports", to_columns("connection name imported_at payout_id rows sha256"), _payout_reports),
         Listing("bank-file-lines", to_columns(BANK_LINE_KEYS, amount=Kind.DECIMAL), _bank_lines, _show_bank_line),

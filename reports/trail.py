@@ -15,7 +15,7 @@ from consumer.facts.store import Store, insert_once
 from consumer.facts.tables.inbox import EventReplay
 from consumer.facts.tables.types import core_of
 from consumer.facts.trails import Sink, SinkError, open_sink
-from reconcile.tables import Decision, ExceptionChange
+from reconcile.tables import Decision, ExceptionChange, RemovedFile
 from reports.tables import AuditEntry, Identity, TrailMark, User
 
 log = structlog.get_logger("cuadre.trail")
@@ -31,7 +31,7 @@ Part: TypeAlias = sa.Select[Any]
 
 
 def trail_parts() -> Mapping[str, Part]:
-    """Return what the trail is made of: entries of pages and commands, decisions, changes of exceptions, replays.
+    """Return what the trail is made of: entries, decisions, changes of exceptions, files taken back, replays.
 
     Each has a number and the columns of TRAIL_KEYS. What runs change of an exception is no person's doing.
     """
@@ -41,6 +41,8 @@ def trail_parts() -> Mapping[str, Part]:
     pair = decision.connection + space + decision.resource_id + space + decision.doc_key
     about = sa.literal("exception ") + change.connection + space + change.exception_id
     event = sa.literal("event ") + replay.connection + space + replay.event_id
+    file = core_of(RemovedFile).c
+    taken = file.connection + space + file.kind + space + file.name
     kind, again = sa.literal("change ") + change.change, sa.literal("replay")
     return {
         "entry": _select(one.id, one.at, one.who, one.action, one.subject, one.address),
@@ -48,6 +50,7 @@ def trail_parts() -> Mapping[str, Part]:
         "change": _select(change.id, change.at, change.author, kind, about, nowhere).where(
             ~change.author.startswith("run ")
         ),
+        "removal": _select(file.id, file.removed_at, file.removed_by, sa.literal("take file back"), taken, nowhere),
         "replay": _select(replay.id, replay.replayed_at, replay.replayed_by, again, event, nowhere),
     }
 

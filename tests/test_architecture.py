@@ -37,6 +37,7 @@ DOORS = {
         "reconcile.desk.decisions",
         "reconcile.runs.close_period",
         "reconcile.books.intake",
+        "reconcile.desk.removals",
         "reconcile.desk.worklist",
         "reconcile.runs.comparison",
         "reconcile.journal",

@@ -89,6 +89,8 @@ SECTIONS = {
     "close": "Notes next to forms.",
     "reopen": "Notes next to forms.",
     "list": "What a list is, above it.",
+    "removal": "What rests on a file that a person wants to take back, and why it stays.",
+    "take_back": "Notes next to forms.",
     "accept": "Accepting totals as they stand.",
     "counted": "Rows of a file, by what they change.",
     "total": "Headings of control totals.",

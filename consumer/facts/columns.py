@@ -33,9 +33,10 @@ _NAMES = {
         currency customer_name direction doc_country document_type email error evidence exception_code expected_doc
         fee_source field figure file file_format has_note institution issue_type job kind local_time match_rule
         match_stage method mode name note ours outcome owner path reason reason_type recipient_institution reference
-        reopened_by reopened_for resolution resource_subtype resource_type return_label return_raw rivals role run_ids
-        scopes severity source state status status_recon stream subject suggested_action text theirs ties_to title
-        type verdict who words before after account_key cost_centre description entry_type profiles tied_by tied_reason
+        removed_by reopened_by reopened_for resolution resource_subtype resource_type return_label return_raw rivals
+        role run_ids scopes severity source state status status_recon stream subject suggested_action text theirs
+        ties_to title type verdict who words before after account_key cost_centre description entry_type profiles
+        tied_by tied_reason
     """,
     Kind.ID: """
         account account_id account_last4 account_masked bank_movement_id counterparty_tax_id customer_tax_id
@@ -71,7 +72,8 @@ _NAMES = {
     """,
     Kind.INSTANT: """
         at calendar_ts closed_at created_at created_at_utc decided_at disabled_at expires_at finished_at found_at from
-        imported_at last_used_at made_at occurred_at_utc planned_at received_at reopened_at returned_at revoked_at
+        imported_at last_used_at made_at occurred_at_utc planned_at received_at removed_at reopened_at returned_at
+        revoked_at
         seen_at started_at succeeded_at_utc to window_end window_start
     """,
     Kind.DECIMAL: "fee_rate_pct",

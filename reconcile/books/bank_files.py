@@ -224,13 +224,16 @@ def _keep(
     if place.rejects:
         return replace(outcome, rejects=place.rejects)
     lines = list(_lines(said, file, place.before))
-    known = set(_find_known(session, file.connection, [str(line["id"]) for line in lines]))
+    known = dict(_find_known(session, file.connection, [str(line["id"]) for line in lines]))
     new = [line for line in lines if line["id"] not in known]
     notes = (*place.notes, *filter(None, [stranger]), *_twice(session, file, content))
     outcome = replace(outcome, added=len(new), known=len(known), notes=notes)
     if dry_run:
         return outcome
     file.added = len(new)
+    # Lines that count as before its own on a split day may be any touching file's.
+    split = {other.sha256 for other in before if place.before and other.until >= first_on}
+    file.rests_on = json.dumps(sorted(split | set(known.values())))
     session.add(file)
     if new:
         session.execute(sa.insert(BankLine), new)
@@ -277,11 +280,11 @@ def _lines(lines: Iterable[Said], file: BankFile, before: Counter[Said]) -> Iter
         }  # fmt: skip
 
 
-def _find_known(session: Session, connection: str, ids: Sequence[str]) -> Iterator[str]:
+def _find_known(session: Session, connection: str, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the lines that are known, each with the file that brought it."""
+    wanted = select(BankLine.id, BankLine.file_sha256).where(BankLine.connection == connection)
     for some in batches(ids):
-        yield from session.exec(
-            select(BankLine.id).where(BankLine.connection == connection, col(BankLine.id).in_(some))
-        )
+        yield from session.exec(wanted.where(col(BankLine.id).in_(some)))
 
 
 def _unfit(file: BankFile, before: Sequence[BankFile], stranger: Message | None) -> Iterator[Reject]:

@@ -15,7 +15,7 @@ from reconcile.books.bank_files import BankOutcome, Confirmed, import_bank_file
 from reconcile.books.bank_statements import Statement
 from reconcile.books.dialects import COLUMNS
 from reconcile.books.documents import AMOUNTS, Reject
-from reconcile.books.invoices import ImportOutcome, import_invoices
+from reconcile.books.invoices import ChangedField, ImportOutcome, import_invoices
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
 from reconcile.books.proposals import Proposal, propose_columns
 from reconcile.books.rates import HOME_RATE, RatesOutcome, import_rates
@@ -54,7 +54,8 @@ class Total:
 class Intake:
     """What became of a file, or would; `counts` says of how many rows what, `earlier` when it came in before.
 
-    `replaces` is the digest of the file whose place it takes, `stale` why a look at it does not hold any longer.
+    `replaces` names what it takes the place of: a file's digest, or what it changes of documents. `stale` says why a
+    look at it does not hold any longer.
     `may_accept_totals` says that only documents whose parts do not add up to their total keep the file out, and
     `totals_accepted` how many of them went in because a person accepted them.
     """
@@ -72,6 +73,16 @@ class Intake:
     totals_accepted: int = 0
     may_accept_totals: bool = False
     proposal: Proposal | None = None
+    changes: Sequence[ChangedField] = ()
+
+    @property
+    def changed_documents(self) -> int:
+        return len({one.doc_key for one in self.changes})
+
+    @property
+    def closed_documents(self) -> int:
+        """How many documents it changes that lie in closed days."""
+        return len({one.doc_key for one in self.changes if one.is_closed})
 
     @property
     def may_be_kept(self) -> bool:
@@ -128,7 +139,7 @@ def take_in(  # noqa: PLR0913 - one file with what its kind needs
 ) -> Intake:  # fmt: skip
     """Read one file and keep it whole or not at all; a dry run, which rates do not have, says what would happen.
 
-    `seen` is the digest of the file it was to replace when a person looked at it, empty for none. `columns` of a
+    `seen` is what it was to replace (`Intake.replaces`) when a person looked at it, empty for none. `columns` of a
     bank's sheet are those that `who` confirmed.
     """
     if kind is Kind.BANK:
@@ -143,7 +154,9 @@ def take_in(  # noqa: PLR0913 - one file with what its kind needs
     if kind is Kind.PAYOUT:
         return _of_report(import_payout_report(installation, connection, path, seen=seen, dry_run=dry_run))
     return _of_invoices(
-        import_invoices(installation, connection, path, mapping=mapping, dry_run=dry_run, accept_totals=accept_totals)
+        import_invoices(
+            installation, connection, path, mapping=mapping, dry_run=dry_run, accept_totals=accept_totals, seen=seen
+        )
     )
 
 
@@ -179,6 +192,7 @@ def _of_invoices(outcome: ImportOutcome) -> Intake:
     counts = {"added": outcome.added, "changed": outcome.changed, "unchanged": outcome.unchanged}
     return Intake(
         outcome.name, outcome.kept, reading.rows, counts, totals, outcome.rejects, reading.notes, outcome.earlier,
+        replaces=outcome.seen if outcome.accepted else "", stale=outcome.stale, changes=outcome.changes,
         totals_accepted=outcome.totals_accepted, may_accept_totals=reading.may_accept_totals,
     )  # fmt: skip
 

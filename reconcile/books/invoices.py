@@ -21,7 +21,7 @@ from consumer.facts.work import Completion
 from reconcile.books.documents import NO_LINE, Document, Reject
 from reconcile.books.headers import MappingError, read_mapping
 from reconcile.books.reading import Reading, read_invoices
-from reconcile.tables import InvoiceFile, LocalInvoice, LocalInvoiceChange
+from reconcile.tables import InvoiceFile, LocalInvoice, LocalInvoiceBefore, LocalInvoiceChange, Period
 
 _FIELDS = tuple(field.name for field in fields(Document) if field.name not in {"doc_key", "is_void"})
 _AMOUNTS = frozenset({"net", "exempt", "vat", "total"})
@@ -29,6 +29,18 @@ _AMOUNTS = frozenset({"net", "exempt", "vat", "total"})
 # A field of a document, and what a later file changes of known ones: before and after by field.
 Cell: TypeAlias = str | int | date | None
 Differences: TypeAlias = dict[str, tuple[Cell, Cell]]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedField:
+    """One field of a known document that a file changes; `is_closed` where it was issued on a closed day."""
+
+    doc_key: str
+    field: str
+    before: Cell
+    after: Cell
+    currency: str
+    is_closed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +57,14 @@ class ImportOutcome:
     changed: int = 0
     unchanged: int = 0
     earlier: Message | None = None
+    # What it changes of known documents, and why a look at that does not hold any longer.
+    changes: tuple[ChangedField, ...] = ()
+    stale: Message | None = None
+
+    @property
+    def seen(self) -> str:
+        """Name what the file changes, so that a person confirms what they saw."""
+        return hashlib.sha256(repr([self.added, self.unchanged, self.changes]).encode()).hexdigest()
 
     @property
     def status(self) -> Completion:
@@ -56,18 +76,14 @@ class ImportOutcome:
         return len(self.reading.unequal) if self.accepted else 0
 
 
-def import_invoices(
-    installation: Installation,
-    connection: Connection,
-    path: Path,
-    *,
-    mapping: str | None = None,
-    dry_run: bool = False,
-    accept_totals: bool = False,
-) -> ImportOutcome:
+def import_invoices(  # noqa: PLR0913 - one file, and what only a person knows of it
+    installation: Installation, connection: Connection, path: Path, *, mapping: str | None = None,
+    dry_run: bool = False, accept_totals: bool = False, seen: str | None = None,
+) -> ImportOutcome:  # fmt: skip
     """Read one file and keep its documents in one transaction; a dry run says what would happen.
 
-    `accept_totals` takes documents in whose parts do not add up to their total.
+    `accept_totals` takes documents in whose parts do not add up to their total. `seen` names the changes that a person
+    confirmed (`ImportOutcome.seen`); others are not made.
     """
     try:
         content = path.read_bytes()
@@ -94,9 +110,9 @@ def import_invoices(
         return outcome
     if dry_run:
         with installation.store.reading() as session:
-            return _with_counts(outcome, find_changes(session, connection, reading))
+            return _with_counts(session, outcome, find_changes(session, connection, reading))
     with installation.store.transaction() as session:
-        return keep(session, connection, outcome, at=utc_now())
+        return keep(session, connection, outcome, at=utc_now(), seen=seen)
 
 
 def find_own_tax_ids(session: Session, connection: Connection) -> frozenset[str]:
@@ -140,21 +156,31 @@ def _report_known(name: str, sha256: str, file: InvoiceFile) -> ImportOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """New documents, and what the file changes of known ones: field, before, after."""
+    """New documents, what the file changes of known ones (field, before, after), and the files that brought those."""
 
     added: tuple[tuple[Document, dict[str, str]], ...]
     changed: tuple[tuple[Document, dict[str, str], Differences], ...]
     unchanged: int
+    known: Mapping[str, LocalInvoice]
+
+    @property
+    def earlier_files(self) -> list[str]:
+        return sorted({row.file_sha256 for row in self.known.values()})
 
 
-def keep(session: Session, connection: Connection, outcome: ImportOutcome, *, at: datetime) -> ImportOutcome:
+def keep(
+    session: Session, connection: Connection, outcome: ImportOutcome, *, at: datetime, seen: str | None = None
+) -> ImportOutcome:
     """Write the documents of an accepted file and how they changed."""
     take_turn(session, Turn.BOOKS)
     changes = find_changes(session, connection, outcome.reading)
+    outcome = _with_counts(session, outcome, changes)
+    if seen and seen != outcome.seen and session.get(InvoiceFile, (connection.name, outcome.sha256)) is None:
+        return replace(outcome, stale=Message("books.changed_since_look"))
     file = {
         "connection": connection.name, "sha256": outcome.sha256, "name": outcome.name, "imported_at": at,
         "rows": outcome.reading.rows, "added": len(changes.added), "changed": len(changes.changed),
-        "totals_accepted": outcome.totals_accepted,
+        "totals_accepted": outcome.totals_accepted, "rests_on": json.dumps(changes.earlier_files),
     }  # fmt: skip
     if not insert_once(session.connection(), InvoiceFile, [file], keys=["connection", "sha256"]):
         # Another process brought the same file between our look and this turn.
@@ -162,6 +188,9 @@ def keep(session: Session, connection: Connection, outcome: ImportOutcome, *, at
     rows = [_row(document, raw, connection, outcome.sha256, at) for document, raw in changes.added]
     if rows:
         session.execute(sa.insert(LocalInvoice), rows)
+    before = [_before(changes.known[document.doc_key], outcome.sha256) for document, _, _ in changes.changed]
+    if before:
+        session.execute(sa.insert(LocalInvoiceBefore), before)
     for document, raw, differences in changes.changed:
         values = {field: after for field, (_, after) in differences.items()}
         key = (col(LocalInvoice.connection) == connection.name, col(LocalInvoice.doc_key) == document.doc_key)
@@ -170,12 +199,32 @@ def keep(session: Session, connection: Connection, outcome: ImportOutcome, *, at
     history = list(_history(changes, connection, outcome.sha256, at))
     if history:
         session.execute(sa.insert(LocalInvoiceChange), history)
-    return replace(_with_counts(outcome, changes), kept=True)
+    return replace(outcome, kept=True)
 
 
-def _with_counts(outcome: ImportOutcome, changes: Changes) -> ImportOutcome:
+def _with_counts(session: Session, outcome: ImportOutcome, changes: Changes) -> ImportOutcome:
     added, changed = len(changes.added), len(changes.changed)
-    return replace(outcome, added=added, changed=changed, unchanged=changes.unchanged)
+    fields = tuple(_list_changed(session, changes))
+    return replace(outcome, added=added, changed=changed, unchanged=changes.unchanged, changes=fields)
+
+
+def _list_changed(session: Session, changes: Changes) -> Iterator[ChangedField]:
+    """Yield each field that the file changes; a document lies in closed days if its old or new date does."""
+    if not changes.changed:
+        return
+    connection = changes.known[changes.changed[0][0].doc_key].connection
+    closed = (col(Period.connection) == connection, col(Period.reopened_at).is_(None))
+    until = session.scalar(sa.select(sa.func.max(col(Period.until))).where(*closed))
+    for document, _, differences in changes.changed:
+        known = changes.known[document.doc_key]
+        is_closed = until is not None and min(known.issue_date, document.issue_date) <= until
+        for field, (before, after) in differences.items():
+            yield ChangedField(document.doc_key, field, before, after, known.currency, is_closed)
+
+
+def _before(known: LocalInvoice, sha256: str) -> dict[str, str]:
+    document = known.model_dump_json()
+    return {"connection": known.connection, "file_sha256": sha256, "doc_key": known.doc_key, "document": document}
 
 
 def find_changes(session: Session, connection: Connection, reading: Reading) -> Changes:
@@ -191,7 +240,7 @@ def find_changes(session: Session, connection: Connection, reading: Reading) -> 
         differences = _differences(known[document.doc_key], document, states_currency=states_currency)
         if differences:
             changed.append((document, raw, differences))
-    return Changes(tuple(added), tuple(changed), len(keys) - len(added) - len(changed))
+    return Changes(tuple(added), tuple(changed), len(keys) - len(added) - len(changed), known)
 
 
 def _find_known(session: Session, connection: str, keys: Sequence[str]) -> Iterator[LocalInvoice]:

@@ -23,7 +23,8 @@ from reconcile.books.bank_files import BankOutcome, import_bank_file
 from reconcile.books.bank_statements import LAST_DIGITS, Statement, account_digits
 from reconcile.books.dialects import DIALECTS
 from reconcile.books.rates import HOME_RATE, RATED_CURRENCIES, import_rates
-from reconcile.commands.files import print_files, show_rejects, status_of
+from reconcile.commands.files import make_undo, print_files, show_rejects, status_of
+from reconcile.desk.removals import Kind
 from reconcile.tables import BANK_LINE_KEYS, BankLine
 
 FILE_KEYS = (
@@ -115,6 +116,11 @@ def list_formats(*, as_json: bool) -> None:
         seen = "a real file was seen" if one.is_real_seen else "no real file was seen"
         print_wrapped(f"{one.name:<20} {one.bank} ({one.country}), {one.holds.value}: {' '.join(one.forms)}", indent=21)
         print_wrapped(f"{'':21}{one.learned}; {seen}", indent=23)
+
+
+bank.add_command(
+    make_undo(Kind.BANK, "Take a bank FILE (its name or digest) and its lines out whole, while nothing rests on it.")
+)
 
 
 def _to_row(connection: str, outcome: BankOutcome, account: str) -> dict[str, object]:

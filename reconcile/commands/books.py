@@ -21,17 +21,19 @@ from consumer.facts.installation import Connection, Installation, OpenInstallati
 from consumer.facts.money import format_decimal
 from consumer.facts.work import Completion
 from reconcile.books.documents import NO_LINE
-from reconcile.books.invoices import ImportOutcome, import_invoices
+from reconcile.books.invoices import ChangedField, ImportOutcome, import_invoices
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
 from reconcile.books.reading import ControlTotal
-from reconcile.commands.files import print_files, show_rejects, status_of
+from reconcile.commands.files import make_undo, print_files, show_rejects, status_of
+from reconcile.desk.removals import Kind
 from reconcile.kept import records
 from reconcile.tables import LocalInvoice
 
 FILE_KEYS = (
     "connection", "file", "accepted", "imported", "rows", "added", "changed", "unchanged", "repeated", "encoding",
-    "separator", "totals", "totals_accepted", "rejects", "notes",
+    "separator", "totals", "totals_accepted", "rejects", "notes", "changes",
 )  # fmt: skip
+CHANGE_KEYS = ("doc_key", "field", "before", "after", "closed")
 TOTAL_KEYS = ("doc_type", "currency", "count", "net", "exempt", "vat", "total")
 REPORT_KEYS = ("connection", "file", "accepted", "payout_id", "rows", "fee_total", "currency", "rejects")
 
@@ -100,6 +102,11 @@ def show_history(installation: Installation, connection: Connection, *, doc_key:
         say(f"{doc_key}: nothing changed since it came in at {format_instant(document.updated_at)}")
 
 
+invoices.add_command(
+    make_undo(Kind.INVOICES, "Take a FILE (its name or digest) out of the books whole, while nothing rests on it.")
+)
+
+
 @click.group("payout-report")
 def payout_report() -> None:
     """The provider's own report of a payout, for fees per resource."""
@@ -143,7 +150,17 @@ def to_file_row(connection: str, outcome: ImportOutcome) -> dict[str, object]:
         "totals_accepted": outcome.totals_accepted,
         "rejects": [reject.to_row() for reject in outcome.rejects],
         "notes": [*map(str, filter(None, [outcome.earlier, *reading.notes]))],
+        "changes": [] if outcome.kept else [*map(_to_change_row, outcome.changes)],
     }  # fmt: skip
+
+
+def _to_change_row(one: ChangedField) -> dict[str, object]:
+    """Return what would change of a document, amounts in major units; `closed` where its day is."""
+    before, after = (
+        format_decimal(side, one.currency) if isinstance(side, int) else str(side or "")
+        for side in (one.before, one.after)
+    )
+    return {"doc_key": one.doc_key, "field": one.field, "before": before, "after": after, "closed": one.is_closed}
 
 
 def _to_total_row(total: ControlTotal) -> dict[str, object]:
@@ -158,6 +175,8 @@ def _show(outcome: ImportOutcome, *, dry_run: bool) -> None:
         show_rejects(reject.to_row() for reject in outcome.rejects)
     elif outcome.reading.totals:
         print_rows([_to_total_row(total) for total in outcome.reading.totals], TOTAL_KEYS, as_json=False)
+    if dry_run and outcome.changes:
+        print_rows(map(_to_change_row, outcome.changes), CHANGE_KEYS, as_json=False)
 
 
 def _is_of_file(outcome: ImportOutcome) -> bool:

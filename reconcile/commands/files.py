@@ -3,10 +3,17 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from consumer.commands.terminal import print_rows
+import click
+
+from consumer.commands.terminal import CommandError, json_option, on_connection, print_rows, say
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.work import Completion
+from reconcile.commands.decisions import author_option, signature
+from reconcile.desk import removals
+from reconcile.desk.removals import Kind, Removal, RemovalError
 
 REJECT_KEYS = ("line", "column", "value", "reason")
+REMOVAL_KEYS = ("connection", "file", "sha256", "removed", "gone", "restored", "reasons")
 
 
 class FileOutcome(Protocol):
@@ -39,3 +46,44 @@ def print_files(rows: Sequence[Mapping[str, Any]], keys: Sequence[str], *, as_js
 def show_rejects(rejects: Iterable[Mapping[str, Any]], keys: Sequence[str] = REJECT_KEYS) -> None:
     """Print what is wrong in a file; what is wrong with the file as a whole stands on no line of it."""
     print_rows([{**reject, "line": reject["line"] or None} for reject in rejects], keys, as_json=False)
+
+
+def make_undo(kind: Kind, words: str) -> click.Command:
+    """Return the command that takes a file of a kind back whole."""
+
+    @click.command("undo", help=words)
+    @click.argument("file")
+    @click.option("--reason", help="Why; not needed to look.")
+    @click.option("--dry-run", is_flag=True, help="Say what would go and what rests on the file; change nothing.")
+    @author_option
+    @on_connection
+    @json_option
+    def command(
+        installation: Installation, connection: Connection, *, file: str, reason: str | None, author: str | None,
+        dry_run: bool, as_json: bool,
+    ) -> None:  # fmt: skip
+        if not (reason or dry_run):
+            raise CommandError("say why with --reason, or look with --dry-run", Completion.MISUSED)
+        opened = installation.store.reading() if dry_run else installation.store.transaction()
+        try:
+            with opened as session:
+                found = removals.find_file(session, connection.name, kind, file)
+                if dry_run:
+                    removal = removals.look(session, found)
+                else:
+                    removal = removals.take_back(session, found, signature(author, reason or ""))
+        except RemovalError as error:
+            for why in error.reasons:
+                say(str(why))
+            raise CommandError(str(error)) from None
+        print_rows([_to_removal_row(removal, is_done=not dry_run)], REMOVAL_KEYS, as_json=as_json)
+
+    return command
+
+
+def _to_removal_row(removal: Removal, *, is_done: bool) -> dict[str, object]:
+    file, reasons = removal.file, [*map(str, removal.reasons)]
+    return {
+        "connection": file.connection, "file": file.name, "sha256": file.sha256, "removed": is_done,
+        "gone": removal.gone, "restored": removal.restored, "reasons": reasons,
+    }  # fmt: skip

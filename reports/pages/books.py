@@ -9,7 +9,9 @@ from consumer.facts.installation import Connection
 from consumer.facts.messages import translate
 from reconcile.books import intake
 from reconcile.books.intake import Kind
+from reconcile.desk import removals
 from reconcile.desk.decisions import Signature
+from reconcile.desk.removals import RemovalError
 from reconcile.runs.close_period import PeriodError, close_period, reopen_period
 from reports import bookkeeping, run_history
 from reports.directory import LISTINGS
@@ -172,6 +174,38 @@ def keep() -> ResponseReturnValue:
 def _say_gone() -> ResponseReturnValue:
     flash(translate("upload.gone", desk.language()), "alert")
     return redirect(url_for("books.overview"))
+
+
+@blueprint.get("/files/<any(invoices, bank):kind>/<connection>/<sha256>")
+def file(kind: str, connection: str, sha256: str) -> ResponseReturnValue:
+    """Show what taking a file back would do, and everything that rests on it."""
+    desk.find_connection(connection)
+    try:
+        with desk.installation().store.reading() as session:
+            found = removals.find_file(session, connection, removals.Kind(kind), sha256)
+            removal = removals.look(session, found)
+    except RemovalError:
+        abort(404)
+    may_undo = desk.reader().role.may(Role.FINANCE)
+    return render_template("file.html", removal=removal, file=found, kind=kind, may_undo=may_undo)
+
+
+@blueprint.post("/files/<any(invoices, bank):kind>/<connection>/<sha256>")
+def take_back(kind: str, connection: str, sha256: str) -> ResponseReturnValue:
+    """Take a file back whole, or say what rests on it; a second click finds it gone."""
+    need(Role.FINANCE)
+    desk.find_connection(connection)
+    try:
+        with desk.installation().store.transaction() as session:
+            found = removals.find_file(session, connection, removals.Kind(kind), sha256)
+            name = removals.take_back(session, found, _signature()).file.name
+    except RemovalError as error:
+        flash(refusal(error.message, desk.language()), "alert")
+        is_gone = error.message.code == "removal.no_file"
+        here = url_for("books.file", kind=kind, connection=connection, sha256=sha256)
+        return redirect(url_for("books.overview") if is_gone else here)
+    flash(translate("done.take back", desk.language(), name=name), "done")
+    return redirect(url_for("books.index", name="removed-files"))
 
 
 @blueprint.get("/periods/<connection>/<int(max=2147483647):number>")

@@ -232,6 +232,7 @@ def test_the_description_names_every_list(client: FlaskClient) -> None:
         "/people",
         "/periods",
         "/receivables",
+        "/removed-files",
         "/run-diff",
         "/runs",
         "/statement-check",

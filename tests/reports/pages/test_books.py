@@ -281,3 +281,47 @@ def test_no_file_and_an_unknown_kind_are_told(client: FlaskClient, csrf: Csrf) -
     assert "Elija primero un archivo." in reported
     assert client.post("/books/look", data={**form, "kind": "payroll"}).status_code == 400
     assert client.post("/books/look", data={**form, "connection": "other"}).status_code == 404
+
+
+def test_a_file_that_changes_documents_shows_each_before_and_after(
+    look: Callable[..., str], client: FlaskClient, csrf: Csrf, reconciled: Installation
+) -> None:
+    """The look names document, field and both sides; what another person changed meanwhile is looked at again."""
+    confirm(client, csrf, key_in(look(INVOICES)))
+    page = look(INVOICES.replace(b"1000,190,1190", b"2000,380,2380"), name="cambia.csv")
+    assert "Documentos que cambia: 1" in text_in(page)
+    assert "cl:33::501 Total 1.190 2.380" in text_in(page)
+    key = key_in(page)
+    confirm(client, csrf, key_in(look(INVOICES.replace(b"1000,190,1190", b"3000,570,3570"), name="otra.csv")))
+    said = text_in(confirm(client, csrf, key, seen=page.split('name="seen" value="', 1)[1].split('"', 1)[0]))
+    assert "Los libros cambiaron desde que se revisó este archivo" in said
+    assert "cl:33::501 Total 3.570 2.380" in said
+    assert [row.total for row in kept(reconciled, LocalInvoice) if row.folio == "501"] == [3570]
+
+
+def test_a_file_is_taken_back_on_its_page(
+    look: Callable[..., str], client: FlaskClient, csrf: Csrf, reconciled: Installation
+) -> None:
+    """The page says what goes and what rests on the file; the list of files taken back says who and why."""
+    confirm(client, csrf, key_in(look(INVOICES)))
+    confirm(client, csrf, key_in(look(INVOICES.replace(b"1000,190,1190", b"2000,380,2380"), name="cambia.csv")))
+    first, later = (f"/books/files/invoices/main/{row.sha256}" for row in _files_by_time(reconciled))
+    page = client.get(first).get_data(as_text=True)
+    assert "El archivo posterior cambia.csv" in text_in(page)
+    assert "Retirarlo completo" not in page
+    form = {"csrf_token": csrf(client, later), "reason": ""}
+    assert "Falta el motivo" in client.post(later, data=form, follow_redirects=True).get_data(as_text=True)
+    form["reason"] = "mes equivocado"
+    said = text_in(client.post(later, data=form, follow_redirects=True).get_data(as_text=True))
+    assert "cambia.csv se retiró completo" in said
+    assert "Facturas y notas de crédito cambia.csv" in said
+    assert "mes equivocado" in said
+    again = client.post(later, data=form, follow_redirects=True).get_data(as_text=True)
+    assert "quizás ya se retiró" in again
+    assert [row.total for row in kept(reconciled, LocalInvoice) if row.folio == "501"] == [1190]
+    assert client.get(later).status_code == 404
+
+
+def _files_by_time(installation: Installation) -> list[InvoiceFile]:
+    own = [row for row in kept(installation, InvoiceFile) if row.name in {"ventas.csv", "cambia.csv"}]
+    return sorted(own, key=lambda row: row.imported_at)

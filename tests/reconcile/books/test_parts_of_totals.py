@@ -209,7 +209,7 @@ def test_the_command_takes_totals_only_when_told(call: Call, tmp_path: Path) -> 
             }
         ],
         "totals_accepted": 1, "rejects": [],
-        "notes": ["documents whose parts do not add up to their total, accepted as they stand: 1"],
+        "notes": ["documents whose parts do not add up to their total, accepted as they stand: 1"], "changes": [],
     }  # fmt: skip
     taken = call("invoices", "import", path, "--accept-totals", "--json")
     assert taken.exit_code == 0

@@ -314,7 +314,7 @@ def test_a_file_is_taken_back_on_its_page(
     form["reason"] = "mes equivocado"
     said = text_in(client.post(later, data=form, follow_redirects=True).get_data(as_text=True))
     assert "cambia.csv se retiró completo" in said
-    assert "Facturas y notas de crédito cambia.csv" in said
+    assert "Facturas, boletas y notas de crédito cambia.csv" in said
     assert "mes equivocado" in said
     again = client.post(later, data=form, follow_redirects=True).get_data(as_text=True)
     assert "quizás ya se retiró" in again

@@ -37,7 +37,7 @@ SAMPLES = {
     "operations.run": ["/operation/runs/main/42"],
     "operations.event": ["/operation/events/main/evt_1"],
     "books.index": [f"/books/{name}" for name, one in LISTINGS.items() if one.place == BOOKS],
-    "books.file": [f"/books/files/invoices/main/{"0" * 64}"],
+    "books.file": [f"/books/files/bank/main/{'b' * 64}"],
     "books.period": ["/books/periods/main/1"],
     "people.person": ["/people/1"],
     "bank.show": ["/bank/main/mov_1"],

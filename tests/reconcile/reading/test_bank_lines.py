@@ -73,7 +73,7 @@ def _file_line(identity: str, day: int, amount: int = 500, *, file: int = 0) -> 
 
 def _file(number: int, since: int, until: int, *balances: int) -> BankFile:
     """A file of some days; balances are opening, closing and what the account held as the last day began."""
-    stated = dict(zip(("opening", "closing", "last_opening"), balances, strict=False))
+    stated: dict[str, Any] = dict(zip(("opening", "closing", "last_opening"), balances, strict=False))
     return BankFile(
         connection="main", sha256=f"sha{number}", name="x", account="12345678", file_format="MT940", currency="CLP",
         since=date(2026, 10, since), until=date(2026, 10, until), imported_at=LATE, rows=1, added=1, **stated,

@@ -5,8 +5,8 @@ from alembic import op
 
 from consumer.facts.tables.types import UtcDateTime
 
-revision = "0109"
-down_revision = "0108"
+revision = "0111"
+down_revision = "0110"
 branch_labels = None
 depends_on = None
 

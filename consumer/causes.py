@@ -1,7 +1,6 @@
 """What raises alarms: each minute a worker looks at everything the doctor can judge without asking the provider."""
 
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -27,7 +26,7 @@ from consumer.facts.alarms import CAUSES, Severity, Signal, Signals, raises_none
 from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
-from consumer.facts.tables.alarms import Alarm
+from consumer.facts.tables.alarms import Alarm, SignatureCount
 from consumer.facts.tables.jobs import Tick, TickState
 from consumer.facts.tables.sync import Window, WindowState
 from consumer.facts.tables.types import core_of
@@ -45,7 +44,7 @@ _A_NIGHT = timedelta(hours=26)
 # Judged by more than their last tick.
 _WATCHED_APART = ("endpoint:", "nightly:")
 _WINDOW, _FEWEST_FORGED, _MOST_FORGED_PERCENT = timedelta(minutes=10), 5, 5
-_TICK, _GAP = core_of(Tick), core_of(Window)
+_TICK, _GAP, _COUNT = core_of(Tick), core_of(Window), core_of(SignatureCount)
 
 
 class Watch:
@@ -73,10 +72,10 @@ class Watch:
             with store.reading() as session:
                 found = [*local, *_to_signals([disk.check_database(store)]), *self._find(session, now)]
             with store.transaction() as session:
-                changes = states.update(
-                    session, found, now=now, is_quiet=is_quiet(self._installation.settings, now), looks_at=_any
-                )
-                self._put_in(session, changes, now)
+                changes = states.update(session, found, now=now, is_quiet=is_quiet(self._installation.settings, now))
+                if changes:
+                    outbox.put_in(session, self._targets, content_of("alarm", changes), now=now)
+                self._come_back(session, now)
             outbox.deliver(self._installation, self._targets, now=now)
         except sa.exc.SQLAlchemyError as error:
             # A connection opened while the file was read-only stays so for ever.
@@ -84,22 +83,19 @@ class Watch:
             away = Signal("", "away", CAUSES["away"], found=type(error).__name__)
             self._say_directly([away, *local], now)
         else:
-            self._come_back()
+            self._away_since, self._sent_directly = None, set()
 
     def _find(self, session: Session, now: datetime) -> Iterator[Signal]:
         yield from _to_signals(check_channels(session))
         if self._installation.settings.backup_dir is not None:
             yield from _to_signals(check_backups(session, is_nightly=True, now=now))
         yield from _job_signals(session, now)
+        yield from _signature_signals(session, now)
         for connection in self._installation.settings.all_connections:
             yield from _to_signals(check_inbox(session, connection, now=now))
             yield from _endpoint_signals(session, connection.name)
             yield from _gap_signals(session, connection.name, now)
             yield from self._signals(session, connection, now)
-
-    def _put_in(self, session: Session, changes: list[Change], now: datetime) -> None:
-        if changes:
-            outbox.put_in(session, self._targets, content_of("alarm", changes), now=now)
 
     def _say_directly(self, signals: Sequence[Signal], now: datetime) -> None:
         if self._away_since is None:
@@ -109,10 +105,7 @@ class Watch:
         if now - self._away_since < _AWAY:
             return
         for signal in signals:
-            alarm = Alarm(
-                connection="", cause=signal.cause, severity=signal.severity, since=self._away_since, seen_at=now,
-                count=1, amounts="{}", found=signal.found,
-            )  # fmt: skip
+            alarm = _to_alarm(signal, self._away_since, now)
             content = content_of("alarm", [Change(Kind.RAISED, alarm)])
             for name, target in self._targets.items():
                 if (name, signal.cause) in self._sent_directly:
@@ -125,14 +118,22 @@ class Watch:
                 else:
                     self._sent_directly.add((name, signal.cause))
 
-    def _come_back(self) -> None:
-        if self._away_since is not None:
-            log.info("alarm over", connection="", cause="away")
-            self._away_since, self._sent_directly = None, set()
+    def _come_back(self, session: Session, now: datetime) -> None:
+        """Store that the database is back for the channels that were sent that it was away."""
+        if self._away_since is None:
+            return
+        log.info("alarm over", connection="", cause="away")
+        alarm = _to_alarm(Signal("", "away", CAUSES["away"]), self._away_since, now)
+        alarm.ended_at = now
+        channels = [name for name, cause in self._sent_directly if cause == "away"]
+        outbox.put_in(session, channels, content_of("alarm", [Change(Kind.RESOLVED, alarm)]), now=now)
 
 
-def _any(_kind: str) -> bool:
-    return True
+def _to_alarm(signal: Signal, since: datetime, now: datetime) -> Alarm:
+    return Alarm(
+        connection="", cause=signal.cause, severity=signal.severity, since=since, seen_at=now, count=1, amounts="{}",
+        found=signal.found,
+    )  # fmt: skip
 
 
 def is_quiet(settings: Settings, now: datetime) -> bool:
@@ -189,33 +190,35 @@ def _job_signals(session: Session, now: datetime) -> Iterator[Signal]:
             yield Signal(name, f"job:{row.job}", CAUSES["job"], found=f"{row.job}: {row.state}")
 
 
+def _signature_signals(session: Session, now: datetime) -> Iterator[Signal]:
+    """Yield an alarm where one in twenty webhooks of all receivers bore a signature that proves nothing."""
+    sums = (sa.func.sum(_COUNT.c.forged), sa.func.sum(_COUNT.c.judged))
+    recent = sa.select(*(sa.func.coalesce(one, 0) for one in sums)).where(_COUNT.c.at > now - _WINDOW)
+    forged, judged = map(int, session.connection().execute(recent).one())
+    if forged >= _FEWEST_FORGED and forged * 100 >= judged * _MOST_FORGED_PERCENT:
+        yield Signal("", "signatures", CAUSES["signatures"], forged, found=f"{forged} of {judged} in ten minutes")
+
+
 class RefusalWatch:
-    """Raises an alarm where one in twenty webhooks of this process bears a signature that proves nothing."""
+    """Keeps how many signatures this process judged, and how many proved nothing, where the workers add them up."""
 
     def __init__(
         self, installation: Installation, refusals: RefusalLog, *, now: Callable[[], datetime] = utc_now
     ) -> None:
-        self._installation = installation
+        self._store = installation.store
         self._refusals = refusals
         self._now = now
-        self._channels = list(read_targets(installation.settings))
-        self._seen: deque[tuple[datetime, int, int]] = deque()
+        self._kept = (0, 0)
 
     def look(self) -> None:
-        now = self._now()
-        self._seen.append((now, self._refusals.forged, self._refusals.judged))
-        while now - self._seen[0][0] > _WINDOW:
-            self._seen.popleft()
-        _, forged_before, judged_before = self._seen[0]
-        forged, judged = self._refusals.forged - forged_before, self._refusals.judged - judged_before
-        if forged < _FEWEST_FORGED or forged * 100 < judged * _MOST_FORGED_PERCENT:
+        now, (forged, judged) = self._now(), (self._refusals.forged, self._refusals.judged)
+        if (forged, judged) == self._kept:
             return
-        signal = Signal("", "signatures", CAUSES["signatures"], forged, found=f"{forged} of {judged} in ten minutes")
-        quiet = is_quiet(self._installation.settings, now)
-        with self._installation.store.transaction() as session:
-            changes = states.update(session, [signal], now=now, is_quiet=quiet, looks_at=lambda _kind: False)
-            if changes:
-                outbox.put_in(session, self._channels, content_of("alarm", changes), now=now)
+        row = {"at": now, "forged": forged - self._kept[0], "judged": judged - self._kept[1]}
+        with self._store.connection() as connection:
+            connection.execute(_COUNT.delete().where(_COUNT.c.at <= now - _WINDOW))
+            connection.execute(_COUNT.insert().values(row))
+        self._kept = (forged, judged)
 
 
 def start_alarms(

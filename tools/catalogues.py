@@ -55,6 +55,7 @@ SECTIONS = {
     _TEXTS: "Texts of pages. They begin and end as they stand.",
     "books": "Files that people bring in, and why one cannot be kept. Refusals begin in lower case and end without a "
     "full stop: pages add both. Many follow the name of a column: `fecha: está vacío`.",
+    "channel": "Why a message about alarms did not reach its channel.",
     "closing": "Periods that are closed and opened again.",
     "bank_column": "What the columns of a bank's sheet hold, on the page where they are confirmed.",
     "bank": "The lines of the bank: states, where a line stands, notes of the page.",

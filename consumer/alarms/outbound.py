@@ -5,11 +5,13 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from consumer.facts.messages import RefusalError
+
 TIMEOUT = httpx.Timeout(10.0)
 _OK = range(200, 300)
 
 
-class NotSentError(Exception):
+class NotSentError(RefusalError):
     """What was to be sent is not known to have arrived; the message names the host and no more of the address."""
 
 
@@ -19,6 +21,6 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> None:
     try:
         answer = httpx.post(url, content=body, headers=dict(headers), timeout=TIMEOUT, follow_redirects=False)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise NotSentError(f"no answer from {host} ({type(error).__name__})") from None
+        raise NotSentError("channel.no_answer", host=host, error=type(error).__name__) from None
     if answer.status_code not in _OK:
-        raise NotSentError(f"{host} answered {answer.status_code}")
+        raise NotSentError("channel.answered", host=host, status=answer.status_code)

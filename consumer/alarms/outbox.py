@@ -15,6 +15,7 @@ from consumer.alarms.sending import send
 from consumer.alarms.targets import Target
 from consumer.alarms.wording import Content
 from consumer.facts.installation import Installation
+from consumer.facts.messages import say_stored
 from consumer.facts.store import Store
 from consumer.facts.tables.alarms import AlarmMessage
 from consumer.facts.tables.types import core_of
@@ -91,7 +92,7 @@ def _send_one(installation: Installation, targets: dict[str, Target], message: _
     except NotSentError as error:
         pause = timedelta(minutes=_PAUSES[min(message.attempts, len(_PAUSES) - 1)])
         is_over = target is None or now - message.made_at >= GIVEN_UP
-        values = {"next_try_at": None if is_over else now + pause, "error": str(error)}
+        values = {"next_try_at": None if is_over else now + pause, "error": error.message.to_text()}
         if is_over or message.attempts == 0:
             log.warning("alarm not sent", channel=message.channel, why=str(error), given_up=is_over)
     values |= {"attempts": message.attempts + 1, "claimed_until": None}
@@ -107,7 +108,7 @@ def failing_channels(session: Session) -> Sequence[Failing]:
     for message in session.scalars(waiting):
         by_channel[message.channel].append(message)
     return [
-        Failing(channel, len(messages), messages[0].made_at, messages[0].error)
+        Failing(channel, len(messages), messages[0].made_at, say_stored(messages[0].error))
         for channel, messages in by_channel.items()
         if max(message.attempts for message in messages) >= FAILING
     ]

@@ -35,7 +35,7 @@ def send(target: Target | None, content: Content, settings: Settings, *, message
         case Apprise():
             _send_by_apprise(target, write(content, settings, _language(settings)))
         case None:
-            raise NotSentError("the channel is not in the settings any more")
+            raise NotSentError("channel.not_in_settings")
 
 
 def to_body(content: Content, settings: Settings, *, message_id: str) -> bytes:
@@ -72,7 +72,8 @@ def _send_mail(target: Mail, text: Text, message_id: str, now: datetime) -> None
     except (OSError, smtplib.SMTPException) as error:
         # The text of such an error may quote the login or the address.
         code = getattr(error, "smtp_code", "")
-        raise NotSentError(f"{server.host} took no mail ({type(error).__name__}{f' {code}' if code else ''})") from None
+        reason = f"{type(error).__name__} {code}".strip()
+        raise NotSentError("channel.took_no_mail", host=server.host, error=reason) from None
 
 
 @contextmanager
@@ -93,4 +94,4 @@ def _send_by_apprise(target: Apprise, text: Text) -> None:
     kind = target.name.partition(" ")[0]
     apprise.add(target.url)
     if not apprise.notify(title=text.subject, body=text.body):
-        raise NotSentError(f"{kind} did not take the message")
+        raise NotSentError("channel.not_taken", name=kind)

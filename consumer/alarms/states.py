@@ -1,7 +1,7 @@
 """What stands, what changed, and which changes are to be sent: one row for each cause, written under one lock."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -19,8 +19,6 @@ log = structlog.get_logger("cuadre.alarms")
 
 # What comes back sooner is the same alarm.
 SETTLED = timedelta(minutes=5)
-# Only the process that refused signatures saw it, so no other may call its end at once.
-SEEN_BY_ONE = {"signatures": timedelta(minutes=15)}
 
 
 class Kind(StrEnum):
@@ -39,14 +37,12 @@ class Change:
     alarm: Alarm
 
 
-def update(
-    session: Session, found: Iterable[Signal], *, now: datetime, is_quiet: bool, looks_at: Callable[[str], bool]
-) -> list[Change]:
+def update(session: Session, found: Iterable[Signal], *, now: datetime, is_quiet: bool) -> list[Change]:
     """Write what stands now and return the changes to be sent, which the caller sends or stores in this transaction.
 
     1. Of several workers one at a time is here; the second finds no change left.
     2. A cause found anew, or graver than before, is due; one that was over for less than five minutes goes on.
-    3. A cause of those looked at that is not found any more is over, and its end is due five minutes later.
+    3. A cause that is not found any more is over, and its end is due five minutes later.
     4. In quiet hours what is not high stays due.
     """
     take_turn(session, Turn.ALARMS)
@@ -58,8 +54,7 @@ def update(
             session.add(alarm)
         _raise(alarm, signal, now)
     for alarm in known.values():
-        kind = alarm.cause.partition(":")[0]
-        if looks_at(kind) and alarm.ended_at is None and alarm.seen_at + SEEN_BY_ONE.get(kind, timedelta()) < now:
+        if alarm.ended_at is None and alarm.seen_at < now:
             alarm.ended_at = now
             log.info("alarm over", connection=alarm.connection, cause=alarm.cause)
     return [change for alarm in known.values() if (change := _change_of(alarm, now=now, is_quiet=is_quiet)) is not None]

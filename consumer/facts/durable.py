@@ -1,6 +1,7 @@
 """Durable files: whole on the disk, or absent."""
 
 import errno
+import fcntl
 import hashlib
 import os
 import secrets
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import BinaryIO
 
 _DRAFT = ".writing-"
@@ -67,3 +69,44 @@ def drop_old(folders: Iterable[Path], *, before: datetime) -> None:
         with suppress(FileNotFoundError):
             if datetime.fromtimestamp(folder.stat().st_mtime, UTC) < before:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def folder_for(path: Path) -> Iterator[None]:
+    """Make a folder with those above it; a block that fails leaves none of them that is new and empty."""
+    new = [one for one in (path, *path.parents) if not one.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        for one in new:
+            with suppress(OSError):
+                one.rmdir()
+        raise
+
+
+@contextmanager
+def draft_folder(place: Path, prefix: str) -> Iterator[Path]:
+    """Make a folder in a place that goes with the block; those whose process was killed go first."""
+    with _locked(place):
+        for left in place.glob(f"{prefix}*"):
+            with suppress(OSError), _locked(left, waits=False):
+                shutil.rmtree(left, ignore_errors=True)
+        folder = Path(mkdtemp(prefix=prefix, dir=place))
+        handle = os.open(folder, os.O_RDONLY)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(handle)
+
+
+@contextmanager
+def _locked(folder: Path, *, waits: bool = True) -> Iterator[None]:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)

@@ -28,7 +28,7 @@ from consumer.facts.messages import RefusalError
 from consumer.facts.work import Completion
 from reconcile.commands.decisions import author_option
 from reconcile.journal import files
-from reconcile.journal.accounts import Account, AccountMap
+from reconcile.journal.accounts import FILE, Account, AccountMap
 from reconcile.journal.entries import JournalError
 from reconcile.journal.exporting import EARLIEST
 from reconcile.journal.files import Outcome, Wanted
@@ -70,6 +70,8 @@ def journal(
     if period is not None and (since or until or with_drafts):
         raise CommandError("--period takes the days of a closed period: leave out --from, --to and --draft",
                       Completion.MISUSED)  # fmt: skip
+    if str(out) == "-":
+        raise CommandError("a journal is several files: --out names a folder, not standard output", Completion.MISUSED)
     profiles = _find_profiles(names)
     wanted = Wanted(
         profiles, out, language or "", author or login_name(), utc_now(), _read_options(options, profiles), with_drafts
@@ -86,7 +88,7 @@ def journal(
             raise CommandError(f"{out} cannot be written: {error.strerror}") from None
     _print_made(made, as_json=as_json)
     for reason in (*made.refused, *refused):
-        say(reason)
+        say(f"Error: {reason}")
     if refused and not made.outcomes:
         leave(Completion.NOTHING_DONE)
     if refused or made.refused or made.is_incomplete:
@@ -229,6 +231,7 @@ def check_accounts(open_installation: OpenInstallation, *, connection_name: str,
     connection = installation.settings.connection(connection_name)
     try:
         accounts = load_accounts(installation.settings, connection)
+        _check_layouts(accounts)
         used = _count_used(installation, connection, accounts)
     except RefusalError as error:
         raise CommandError(str(error)) from None
@@ -236,6 +239,15 @@ def check_accounts(open_installation: OpenInstallation, *, connection_name: str,
     print_rows(rows, ACCOUNT_KEYS, as_json=as_json)
     if any(row["state"] == "missing" for row in rows):
         leave(Completion.PARTLY_DONE)
+
+
+def _check_layouts(accounts: AccountMap) -> None:
+    """Raise ProfileError if the file names a layout that is none, CommandError if no layout asks for an option."""
+    layouts = find_profiles([*profile_names(), *accounts.profiles])
+    known = sorted({name for layout in layouts for name in layout.options})
+    unknown = sorted(set(accounts.options) - set(known))
+    if unknown:
+        raise CommandError(f"{FILE}: no layout asks for the option {unknown[0]}; they ask for {', '.join(known)}")
 
 
 def _count_used(installation: Installation, connection: Connection, accounts: AccountMap) -> Counter[tuple[str, str]]:

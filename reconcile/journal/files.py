@@ -5,10 +5,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from sqlmodel import Session
 
+from consumer.facts.durable import draft_folder, folder_for
 from consumer.facts.installation import Connection, Installation
 from reconcile.journal.accounts import Account, AccountMap
 from reconcile.journal.bank import BankBook, BankRecord
@@ -67,11 +67,10 @@ def export(
     3. Put the files in their place. Killed before, the export is remembered, and making it again gives the same files.
     """
     outcome = Outcome(days.run.id, days.since, days.until)
-    wanted.folder.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".journal.", dir=wanted.folder) as draft:
+    with folder_for(wanted.folder), draft_folder(wanted.folder, ".journal.") as draft:
         with installation.store.reading() as session:
             seen = last_export(session, connection.name)
-            rows = list(_write(session, connection, accounts, days, wanted, folder=Path(draft), outcome=outcome))
+            rows = list(_write(session, connection, accounts, days, wanted, folder=draft, outcome=outcome))
         _check_targets(wanted.folder, outcome)
         if not wanted.with_drafts:
             made = Made(

@@ -45,7 +45,8 @@ def load_accounts(settings: Settings, connection: Connection) -> AccountMap:
     except FileNotFoundError:
         raise AccountsError("journal.no_accounts", path=str(path), country=connection.country_code) from None
     except (OSError, UnicodeDecodeError) as problem:
-        raise AccountsError("journal.accounts_unreadable", file=str(path), problem=str(problem)) from None
+        reason = getattr(problem, "strerror", None) or str(problem)
+        raise AccountsError("journal.accounts_unreadable", file=str(path), problem=reason) from None
     names = tuple(one.name for one in settings.all_connections)
     return read_accounts(text, connection.name, connection.country_code, names)
 

@@ -206,19 +206,18 @@ def test_a_disk_that_fills_becomes_graver(installation: Installation, monkeypatc
 def test_webhooks_that_prove_nothing_are_an_alarm(
     installation: Installation, forged: int, stored: int, count: int | None
 ) -> None:
-    """Five in ten minutes and one in twenty of all are; the worker does not call it over while the receiver sees it."""
-    refusals, at = RefusalLog(), [NOW]
-    watch = RefusalWatch(installation, refusals, now=lambda: at[0])
-    watch.look()
-    refusals.forged, refusals.judged = forged, forged + stored
-    at[0] += timedelta(minutes=9)
-    watch.look()
-    Watch(installation, now=lambda: at[0]).look()
+    """Five in ten minutes and one in twenty of all are, added up over two receivers; every worker judges alike."""
+    receivers, at = [RefusalLog(), RefusalLog()], [NOW]
+    watches = [RefusalWatch(installation, one, now=lambda: at[0]) for one in receivers]
+    receivers[0].forged, receivers[0].judged = forged - 2, forged - 2
+    receivers[1].forged, receivers[1].judged = 2, stored + 2
+    workers = [Watch(installation, now=lambda: at[0]) for _ in range(2)]
+    for look in [one.look for one in (*watches, *watches)] + [one.look for one in workers]:
+        look()
     assert standing(installation) == (set() if count is None else {("", "signatures", "high", count)})
 
-    at[0] += timedelta(minutes=16)
-    watch.look()
-    Watch(installation, now=lambda: at[0]).look()
+    at[0] += timedelta(minutes=11)
+    workers[0].look()
     assert standing(installation) == set()
 
 

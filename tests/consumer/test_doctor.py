@@ -12,8 +12,10 @@ from consumer.doctor import check_proxy, examine
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
+from consumer.facts.store import Store
 from consumer.webhooks.keyring import NewSecret, keep_secret
 from tests.databases import forbid_writing
+from tests.merchant import settings_of
 
 NOW = datetime(2026, 10, 5, 12, 0, tzinfo=UTC)
 
@@ -79,6 +81,14 @@ def test_a_clock_beyond_the_tolerance_of_signatures_is_a_failure(
 ) -> None:
     """Within it webhooks still pass, beyond it each is refused."""
     assert look(installation, late=timedelta(seconds=late))["clock"].verdict == verdict
+
+
+@pytest.mark.parametrize(("url", "begins"), [("http://127.0.0.1:9000", "expected of a sandbox"),
+                                             ("https://api.provider.test", "set the machine's clock")])  # fmt: skip
+def test_a_sandbox_has_a_clock_of_its_own(tmp_path: Path, store: Store, url: str, begins: str) -> None:
+    """No one is sent to set the machine's clock where the provider on it is played."""
+    found = look(Installation(settings_of(url, tmp_path), store), late=timedelta(days=40))["clock"]
+    assert (str(found.verdict), (found.advice or "").startswith(begins)) == ("failure", True)
 
 
 @pytest.mark.parametrize(

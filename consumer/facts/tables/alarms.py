@@ -55,3 +55,14 @@ class AlarmMessage(SQLModel, table=True):
     claimed_until: datetime | None = moment()
     sent_at: datetime | None = moment()
     error: str = ""
+
+
+class SignatureCount(SQLModel, table=True):
+    """How many signatures one receiver judged in a minute and how many proved nothing; kept for ten minutes."""
+
+    __tablename__ = "signature_count"
+
+    id: int | None = Field(default=None, primary_key=True)
+    at: datetime = moment(optional=False)
+    forged: int
+    judged: int

@@ -67,7 +67,7 @@ def test_a_ping_that_fails_hinders_no_job(store: Store, alarmed: MakeSettings) -
     """Without an answer the night is as complete as ever."""
 
     def refuse(*_given: object) -> NoReturn:
-        raise NotSentError("no answer from hc.test (ConnectError)")
+        raise NotSentError("channel.no_answer", host="hc.test", error="ConnectError")
 
     run_night(store, Pings(alarmed(ping_url_nightly="https://hc.test/x").ping_urls, send=refuse))
 

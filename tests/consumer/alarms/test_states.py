@@ -17,6 +17,7 @@ from consumer.alarms.targets import read_targets
 from consumer.alarms.wording import content_of
 from consumer.causes import Watch, is_quiet
 from consumer.facts.alarms import Severity, Signal
+from consumer.facts.clock import format_instant
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from consumer.facts.tables.alarms import AlarmMessage
@@ -34,7 +35,7 @@ Look = Callable[..., list[tuple[str, str, int]]]
 
 def update(store: Store, found: Sequence[Signal], at: datetime, *, is_quiet: bool = False) -> list[Change]:
     with store.transaction() as session:
-        return states.update(session, found, now=at, is_quiet=is_quiet, looks_at=lambda _kind: True)
+        return states.update(session, found, now=at, is_quiet=is_quiet)
 
 
 @pytest.fixture
@@ -214,7 +215,7 @@ def test_a_channel_that_left_the_settings_waits_for_no_one(
 
     assert outbox.deliver(installation, {}, now=NOW) == 0
     left = message(store)
-    assert (left.next_try_at, left.error) == (None, "the channel is not in the settings any more")
+    assert (left.next_try_at, left.error) == (None, "channel.not_in_settings")
 
 
 def test_old_messages_go(store: Store, alarmed: MakeSettings, receiver: Receiver) -> None:
@@ -248,6 +249,14 @@ def test_without_its_database_a_worker_sends_the_alarm_itself(
     bodies = [json.loads(got.body) for got in receiver.got]
     assert {body["id"] for body in bodies} == {f"cuadre-away-{int(NOW.timestamp())}"}
     assert bodies[0]["alarms"][0]["cause"] == "away"
+
+    at[0] = NOW + 9 * MINUTE
+    watch.look()
+    watch.look()
+    ends = [alarm for got in receiver.got[2:] for alarm in json.loads(got.body)["alarms"]]
+    assert [(one["cause"], one["change"], one["since"]) for one in ends] == [
+        ("away", "resolved", format_instant(NOW)),
+    ]
 
 
 def _refuse(_store: object) -> None:

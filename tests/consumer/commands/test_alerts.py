@@ -44,7 +44,7 @@ def alerts(store: Store, alarmed: MakeSettings, noted: list[tuple[str, ...]]) ->
 def standing(store: Store) -> None:
     signal = Signal("main", "exception:PAYOUT_LATE", Severity.HIGH, 2, {"CLP": 1500}, found="2 open")
     with store.transaction() as session:
-        states.update(session, [signal], now=NOW, is_quiet=False, looks_at=lambda _kind: True)
+        states.update(session, [signal], now=NOW, is_quiet=False)
 
 
 def test_a_test_message_goes_to_each_channel(alerts: Run, receiver: Receiver) -> None:

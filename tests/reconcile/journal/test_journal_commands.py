@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from sqlmodel import col, select
 
+from consumer.facts.durable import draft_folder
 from consumer.facts.installation import Installation
 from consumer.facts.tables.provider import TaxInvoice
 from cuadre import Commands
@@ -172,6 +173,57 @@ def test_a_folder_in_the_place_of_a_file_is_refused_before(call: Call, tmp_path:
     assert refused.exit_code == 1
     assert "start_2026-09-10_main_journal.csv is a folder: move it away" in refused.stderr
     assert rows(call("accounts", "exports", "--json")) == []
+
+
+@pytest.mark.usefixtures("closed")
+def test_a_refused_journal_leaves_no_folder(call: Call, installation: Installation, tmp_path: Path) -> None:
+    """Its sentence begins as those of other commands do; of new folders none stays, and standard output is none."""
+    refused = call("journal", "--to", "2026-09-09", "--period", 1, "--out", tmp_path / "a")
+    assert refused.exit_code == 2
+    accounts = installation.settings.config_dir / "accounts.toml"
+    accounts.write_text('[accounts]\nclearing = "1.1"\n', encoding="utf-8")
+    refused = call("journal", "--out", tmp_path / "new" / "a")
+    assert (refused.exit_code, refused.stderr.startswith("Error: ")) == (1, True)
+    assert not (tmp_path / "new").exists()
+    streamed = call("journal", "--out", "-")
+    assert (streamed.exit_code, streamed.stderr) == (
+        2, "Error: a journal is several files: --out names a folder, not standard output\n"
+    )  # fmt: skip
+    accounts.unlink()
+    accounts.mkdir()
+    refused = call("journal", "--out", tmp_path / "new")
+    assert refused.stderr == f"Error: {accounts} cannot be read: Is a directory\n"
+
+
+@pytest.mark.usefixtures("closed")
+def test_what_a_killed_export_left_goes_with_the_next(call: Call, tmp_path: Path) -> None:
+    """The folder of an export that is under way stays."""
+    killed = tmp_path / ".journal.killed"
+    killed.mkdir()
+    (killed / "half.csv").write_text("x", encoding="utf-8")
+    with draft_folder(tmp_path, ".journal.") as under_way:
+        killed.mkdir(exist_ok=True)
+        assert call("journal", "--out", tmp_path).exit_code == 0
+        assert (killed.exists(), under_way.exists()) == (False, True)
+    assert list(tmp_path.glob(".journal.*")) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('profiles = ["sofland"]', "sofland is no layout; there are "),
+        ('options = { medio = "T" }', "accounts.toml: no layout asks for the option medio; they ask for "),
+    ],
+)
+@pytest.mark.usefixtures("closed")
+def test_a_check_of_accounts_names_what_is_unknown(
+    call: Call, installation: Installation, line: str, said: str
+) -> None:
+    """A mistyped layout or option would be found out at the first export only."""
+    accounts = installation.settings.config_dir / "accounts.toml"
+    accounts.write_text(f'chart = "cl"\n{line}\n', encoding="utf-8")
+    checked = call("accounts", "check")
+    assert (checked.exit_code, said in checked.stderr) == (1, True), checked.stderr
 
 
 @pytest.mark.usefixtures("closed")
@@ -342,7 +394,7 @@ def test_missing_accounts_are_named_before_an_export(call: Call, installation: I
     refused = call("journal", "--out", tmp_path / "out")
     assert refused.exit_code == 1
     assert "accounts.toml has no account for customers, fee_pending, in_transit" in refused.stderr
-    assert list((tmp_path / "out").iterdir()) == []
+    assert not (tmp_path / "out").exists()
     accounts.unlink()
     assert 'begin it with the line chart = "cl"' in call("journal", "--out", tmp_path).stderr
 

@@ -4,11 +4,13 @@ import json
 from collections.abc import Callable
 from datetime import timedelta
 
+import httpx
 import pytest
 from flask.testing import FlaskClient
 from sqlmodel import select
 
-from consumer.alarms import states
+from consumer.alarms import outbox, states
+from consumer.alarms.targets import read_targets
 from consumer.errands import errands
 from consumer.facts.alarms import Severity, Signal
 from consumer.facts.clock import utc_now
@@ -35,7 +37,7 @@ def alarmed(reconciled: Installation) -> Installation:
     ]
     with installation.store.transaction() as session:
         add_user(session, to_user("vera@tienda.test", "otra clave larga", Role.VIEWER, now=utc_now()))
-        states.update(session, signals, now=utc_now(), is_quiet=False, looks_at=lambda _kind: True)
+        states.update(session, signals, now=utc_now(), is_quiet=False)
     return installation
 
 
@@ -79,6 +81,20 @@ def test_the_button_stores_a_message_for_each_channel(client: FlaskClient, csrf:
     with alarmed.store.reading() as session:
         (message,) = session.exec(select(AlarmMessage)).all()
     assert (message.kind, message.channel.startswith("webhook hooks.test ")) == ("test", True)
+
+
+def test_why_a_message_was_not_taken_is_said_in_spanish(
+    client: FlaskClient, csrf: Csrf, alarmed: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reason is stored as a code, and worded for who reads it."""
+    post(client, csrf, "/alarms/test")
+
+    def refuse(*_given: object, **_named: object) -> httpx.Response:
+        raise httpx.ConnectError("gone")
+
+    monkeypatch.setattr(httpx, "post", refuse)
+    outbox.deliver(alarmed, read_targets(alarmed.settings), now=utc_now())
+    assert "hooks.test no respondió (ConnectError)" in client.get("/alarms").text
 
 
 def test_viewers_see_no_alarms(

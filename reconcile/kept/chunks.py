@@ -28,7 +28,7 @@ from reconcile.rules.outcomes import (
 from reconcile.tables import PayoutResult, ResultChunk, Run
 
 LINE, DOCUMENT, PAYOUT = "line", "document", "payout"
-RECEIVABLE, TRANSIT, ROLLFORWARD, FIGURE = "receivable", "transit", "rollforward", "figure"
+RECEIVABLE, TRANSIT, ROLLFORWARD, FIGURE, FEE = "receivable", "transit", "rollforward", "figure", "fee"
 BANK = "bank"
 ARROW_TYPES: Mapping[Kind, pa.DataType] = {
     Kind.TEXT: pa.string(),
@@ -49,6 +49,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     ROLLFORWARD: to_columns(("currency", "date", "opening", *clearing.MOVES, "closing", "closing_items_count")),
     FIGURE: (),
     BANK: BANK_COLUMNS,
+    FEE: (),
 }
 # Kept with each line, no column of the report: the payout's date, or the item's own date if only dead payouts held it.
 # Other items that wait for a payout have none.
@@ -174,10 +175,11 @@ def read_documents(session: Session, run: Run) -> Iterator[Row]:
         yield from to_rows(table)
 
 
-def find_lines(session: Session, run: Run, column: str, value: str) -> Iterator[Row]:
-    """Find the lines whose column holds this text; a chunk is unpacked whole only where it does."""
+def find_lines(session: Session, run: Run, column: str, *values: str) -> Iterator[Row]:
+    """Find the lines whose column holds one of these texts; a chunk is unpacked whole only where it does."""
+    asked = pa.array(values, pa.string())
     for chunk in _chunks(session, run, LINE, []):
-        places = pc.indices_nonzero(pc.equal(chunk.read([column])[column], value).fill_null(False))
+        places = pc.indices_nonzero(pc.is_in(chunk.read([column])[column].cast(pa.string()), value_set=asked))
         if len(places):
             yield from to_rows(chunk.read().take(places).drop_columns([DAY]))
 

@@ -18,7 +18,7 @@ from sqlmodel import Session, col, select
 
 from consumer.facts.store import Row
 from reconcile.kept import chunks, packing
-from reconcile.kept.chunks import BANK, FIGURE, PAYOUT, RECEIVABLE, ROLLFORWARD, TRANSIT
+from reconcile.kept.chunks import BANK, FEE, FIGURE, PAYOUT, RECEIVABLE, ROLLFORWARD, TRANSIT
 from reconcile.rules import clearing
 from reconcile.rules.clearing import ITEMS, Account, ClearingError
 from reconcile.rules.inputs import (
@@ -32,11 +32,14 @@ from reconcile.rules.inputs import (
     empty_frame,
     to_types,
 )
+from reconcile.rules.outcomes import DEAD, FeeSource
 from reconcile.tables import PayoutResult, Run
 
 OF_LINES, OF_PAYOUTS, OF_DOCUMENTS = "payout-detail", "payout-summary", "documents"
 
-_READ_OF_LINES = ("line", *ITEMS.names, "doc_key", "applied_amount")
+_FEES = ("fee_net", "fee_vat", "fee_total")
+_SUMMED_FEES = ("amount_signed", *_FEES, "fee_agreed")
+_READ_OF_LINES = ("line", *ITEMS.names, "doc_key", "applied_amount", "resource_subtype", *_FEES, "fee_agreed")
 _PAYMENTS = pa.array(PAYMENT_TYPES)
 _SUMMED = ("payments_gross", "charges_gross", "refunds_gross", "refund_adjustments", "disputes", "payout_amount")
 # Sums of two columns: a payout that lacks either is left out, and the other side of the total shows the gap.
@@ -194,6 +197,37 @@ def _figures(published: Published) -> pa.Table:
     return pa.concat_tables([figures(published.lines, published.payouts), _sums(owed, OF_DOCUMENTS, "name", "amount")])
 
 
+def _fees(published: Published) -> pa.Table:
+    """Add up the items of living payouts and their fees by day, means of payment and source of the fee.
+
+    Where only the fee of a whole payout is known, it is a row without a means.
+    """
+    payouts = published.payouts
+    payouts = payouts.filter(pc.invert(pc.is_in(payouts["status"].cast(pa.string()), value_set=pa.array(DEAD))))
+    ids, lines = payouts["payout_id"].combine_chunks(), published.lines
+    items = lines.filter(pc.and_(pc.equal(lines["line"], 1), pc.is_in(lines["payout_id"], value_set=ids)))
+    places = pc.index_in(items["payout_id"], value_set=ids)
+    is_paid = pc.is_in(items["resource_type"].cast(pa.string()), value_set=_PAYMENTS)
+    means = pc.if_else(is_paid, pc.coalesce(items["resource_subtype"], items["resource_type"]), items["resource_type"])
+    known = pa.table(
+        {"on": pc.take(payouts["payout_date"].cast(pa.date32()), places), "resource_subtype": means.cast(pa.string()),
+         "fee_source": pc.take(payouts["fee_source"], places).cast(pa.string()), "currency": items["currency"],
+         "count": pa.array([1] * items.num_rows, pa.int64()), **{name: items[name] for name in _SUMMED_FEES}}
+    )  # fmt: skip
+    whole = payouts.filter(pc.equal(payouts["fee_source"], FeeSource.RESIDUAL))
+    size = whole.num_rows
+    rest = pa.table(
+        {"on": whole["payout_date"].cast(pa.date32()), "resource_subtype": pa.nulls(size, pa.string()),
+         "fee_source": whole["fee_source"].cast(pa.string()), "currency": whole["currency"],
+         "count": pa.array([0] * size, pa.int64()), "amount_signed": pa.array([0] * size, pa.int64()),
+         **{name: whole[name] for name in _FEES}, "fee_agreed": pa.nulls(size, pa.int64())}
+    )  # fmt: skip
+    rows = pa.concat_tables([known, rest], promote_options="permissive")
+    keys, names = ["on", "resource_subtype", "fee_source", "currency"], ["count", *_SUMMED_FEES]
+    sums = rows.group_by(keys, use_threads=False).aggregate([(name, "sum") for name in names])
+    return _sort(sums.rename_columns([*keys, *names]), *keys)
+
+
 def _sort(table: pa.Table, *names: str) -> pa.Table:
     return table.sort_by([(name, "ascending") for name in names])
 
@@ -204,4 +238,5 @@ _MAKERS: Mapping[str, Callable[[Published], pa.Table]] = {
     TRANSIT: _transit,
     ROLLFORWARD: _rollforward,
     FIGURE: _figures,
+    FEE: _fees,
 }

@@ -194,6 +194,7 @@ def _sum_first_lines(rows: DataFrame, fees: Fees, at: Indices, *, is_later: Mask
     columns = {"amount_signed": rows["signed"].astype(MONEY)}
     columns |= {name: fees.items[name].astype(MONEY) for name in ("fee_total", "fee_net", "fee_vat")}
     columns["net_amount"] = columns["amount_signed"] - columns["fee_total"]
+    columns["fee_agreed"] = fees.items["asked"].astype(MONEY)
     taken = {name: values.array.take(at) for name, values in columns.items()}
     for values in taken.values():
         values[is_later] = pd.NA

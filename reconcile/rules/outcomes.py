@@ -321,10 +321,11 @@ LINE_COLUMNS = to_columns(
     "doc_due_date doc_total applied_amount doc_balance_after difference expected_doc exception_code note"
 )
 # Further columns of a stored line: its document's name, and what the journal posts of it. `vat_moved` is Mexico's:
-# collected with a payment, below zero where it is given back; `reversed_…` is the document whose money went back.
+# collected with a payment, below zero where it is given back; `reversed_…` is the document whose money went back;
+# `fee_agreed` is what the tariff asks for the item, with VAT.
 STORED_LINE_COLUMNS = (
     *LINE_COLUMNS,
-    *to_columns("doc_key doc_customer_tax_id doc_vat vat_moved reversed_doc_key reversed_doc_total"),
+    *to_columns("doc_key doc_customer_tax_id doc_vat vat_moved reversed_doc_key reversed_doc_total fee_agreed"),
 )
 # The columns of `documents` without `connection`.
 DOCUMENT_COLUMNS = to_columns(

@@ -101,4 +101,4 @@ def test_a_balance_that_cannot_be_counted_stops_no_run(reconciled: Installation)
         lines, payouts, documents = (part.to_pandas(types_mapper=pd.ArrowDtype) for part in parts)
     lines["local_date"] = pd.Series([None] * len(lines), dtype=lines["local_date"].dtype)
     packed = extracts.pack(Result(payouts, lines, documents, (), complete=True))
-    assert {chunk["kind"] for chunk in packed} == {"payout", "receivable", "transit", "figure", "bank"}
+    assert {chunk["kind"] for chunk in packed} == {"payout", "receivable", "transit", "figure", "bank", "fee"}

@@ -71,6 +71,11 @@ GROUPS = {
             "Invoices the provider makes for subscriptions; those of your own books are under `invoices`.",
         ),
         "decline": Row("reconcile.commands.decisions:decline", "Turn down a suggested pair."),
+        "disputes": Row(
+            "consumer.commands.disputes:make_group",
+            "Contested payments with their deadlines, and the evidence against them.",
+            {"list_command": "reports.commands.disputes:list_command"},
+        ),
         "journal": Row(
             "reconcile.commands.journal:journal",
             "Entries of the ledger from closed days, in the layouts of ledgers; what was exported is never rewritten.",

@@ -5,6 +5,7 @@ from datetime import date
 
 from sqlmodel import Session
 
+from consumer import disputes
 from consumer.alarms import outbox, states
 from consumer.alarms.targets import read_targets
 from consumer.alarms.wording import advice_of, content_of, sentence_of_alarm
@@ -53,7 +54,8 @@ def errands(installation: Installation, run: StartRun | None = None) -> Errands:
         _start(installation, f"backfill:{connection.name}", by, work)
 
     runs = _runs_by_hand(installation, run) if run else (None, None)
-    return Errands(replay, start_pull, start_backfill, (ALL, *STREAMS), _alarm_desk(installation), *runs)
+    desks = (_alarm_desk(installation), disputes.desk_of(installation))
+    return Errands(replay, start_pull, start_backfill, (ALL, *STREAMS), *desks, *runs)
 
 
 def _runs_by_hand(

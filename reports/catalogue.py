@@ -23,7 +23,7 @@ from consumer.facts.tables.sync import Drift
 from reconcile.journal.applied import read_applied
 from reconcile.kept import chunks, extracts, records
 from reconcile.tables import Run
-from reports import bank, business, frames, journals, run_history, standing
+from reports import bank, business, disputes, fees, frames, journals, run_history, standing
 from reports.control import Books, control
 from reports.frames import Part
 from reports.query import Query, Source
@@ -104,7 +104,7 @@ def currency_of(definition: Definition, connections: Iterable[Connection]) -> Ca
     if "currency" in definition.names:
         return lambda row: str(row["currency"])
     own = {connection.name: connection.country.currency for connection in connections}
-    return lambda row: own[row["connection"]]
+    return lambda row: row.get("currency") or own[row["connection"]]
 
 
 def facts_of(query: Query, runs: Sequence[Run]) -> dict[str, str]:
@@ -176,6 +176,11 @@ def _cash_application(source: Source) -> Iterable[Part]:
 
 def _bank_lines(source: Source) -> Iterable[Part]:
     return bank.bank_tables(source.session, source.runs, source.query.span)
+
+
+def _fees(source: Source) -> Iterable[Row]:
+    days = frames.read_extracts(source.session, source.runs, chunks.FEE)
+    return fees.by_month(row for row in days if source.query.span.holds(row["on"]))
 
 
 def _journal(source: Source) -> Iterable[Row]:
@@ -258,7 +263,9 @@ def _drift(source: Source) -> Iterator[Row]:
 
 
 MAKERS: dict[str, Maker] = {
+    "disputes": disputes.dispute_rows,
     "exceptions": _exceptions,
+    "fee-summary": _fees,
     "journal": _journal,
     "receivables": _receivables,
     "clearing-rollforward": _rollforward,
@@ -280,8 +287,10 @@ IN_COLUMNS: dict[str, Callable[[Source], Iterable[Part]]] = {
     "cash-application": _cash_application,
     "bank-lines": _bank_lines,
 }
-# These show what the provider says; a run only adds which payout a transfer is.
-WITHOUT_RUN = frozenset({"transfers", "statement-check", "tax-statements", "tax-returns", "tax-invoices", "drift"})
+# These show what the provider says; a run only adds which payout a transfer is, or what a dispute is about.
+WITHOUT_RUN = frozenset(
+    {"disputes", "transfers", "statement-check", "tax-statements", "tax-returns", "tax-invoices", "drift"}
+)
 
 # A workbook of payouts carries its detail, its exceptions and the totals that tie them.
 COMPANIONS = {"payout-summary": ("payout-detail", "exceptions", "control")}

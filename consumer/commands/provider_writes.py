@@ -22,7 +22,7 @@ from consumer.provider.errors import ProviderError
 from consumer.provider.writes import (
     NotKeptError,
     Plan,
-    keep,
+    keep_answer,
     plan_cancellation,
     plan_outside_payment,
     plan_refund,
@@ -130,7 +130,7 @@ def _write(
         again = ", unless the attempt under this key has done it" if is_repeat else ""
         say(f"{connection.name} ({connection.mode}): {plan.sentence}{again}")
         if not dry_run:
-            _check_agreed(yes=yes)
+            check_agreed(yes=yes)
             _use_approval(installation, plan, connection.name, key)
         done = {} if dry_run else _send(installation, provider, plan, key)
     row = {
@@ -159,7 +159,7 @@ def _use_approval(installation: Installation, plan: Plan, connection: str, key: 
         use(session, wish, now=utc_now(), key=key)
 
 
-def _check_agreed(*, yes: bool) -> None:
+def check_agreed(*, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
@@ -181,7 +181,7 @@ def _send(installation: Installation, provider: Provider, plan: Plan, key: str) 
         again = f"repeat with {plan.repeat}--idempotency-key {key}, and it is done at most once"
         raise CommandError(f"{error}; whether it was done is not known: {again}") from None
     try:
-        keep(installation, provider, plan, answer)
+        keep_answer(installation, provider, plan.kind, answer)
     except NotKeptError as error:
         done = f"it was done, as {answer.value.get('id')}, under idempotency key {key}"
         raise CommandError(f"{done}, and could not be kept here: {error}: cuadre pull all brings it") from None

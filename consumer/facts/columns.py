@@ -29,14 +29,14 @@ class Column:
 # A name has one kind wherever it stands; the few tables that mean something else by it say so themselves.
 _NAMES = {
     Kind.TEXT: """
-        action address age_bucket author bucket calendars cause closed_by code connection counterparty_name country
-        currency customer_name direction doc_country document_type email error evidence exception_code expected_doc
-        fee_source field figure file file_format has_note institution issue_type job kind local_time match_rule
-        match_stage method mode name note ours outcome owner path reason reason_type recipient_institution reference
-        removed_by reopened_by reopened_for resolution resource_subtype resource_type return_label return_raw rivals
-        role run_ids scopes severity source state status status_recon stream subject suggested_action text theirs
-        ties_to title type verdict who words before after account_key cost_centre description entry_type profiles
-        tied_by tied_reason
+        action address age_bucket author bucket calendars cause closed_by code connection counterparty_name
+        country currency customer_name direction doc_country document_type email error evidence exception_code
+        expected_doc fee_source field figure file file_format has_note institution issue_type job kind
+        local_time match_rule match_stage method mode name note ours outcome owner path reason reason_type
+        recipient_institution reference removed_by reopened_by reopened_for resolution resource_subtype
+        resource_type return_label return_raw rivals role run_ids scopes severity source state status
+        status_recon stream subject suggested_action text theirs ties_to title type verdict who words before
+        after account_key cost_centre description entry_type profiles tied_by tied_reason
     """,
     Kind.ID: """
         account account_id account_last4 account_masked bank_movement_id counterparty_tax_id customer_tax_id
@@ -45,25 +45,25 @@ _NAMES = {
         matched_to movement_id number operation order_ref other_sha256 payment_id payout_id period receiver_id
         recipient_account_last4 resource_id return_code reversed_doc_key reverses run_first run_id run_last
         series sha256 source_event_id statement_period tax_id tax_period taxpayer_id tracking_key
-        transfer_batch_id transfer_id uuid
+        transfer_batch_id transfer_id uuid dispute_id invoice_key
     """,
     Kind.MONEY: """
         adjusted_amount adjustments amount amount_at_risk amount_signed applied_amount balance balance_owed
         bank_amount bank_difference charges charges_gross closing computed computed_amount computed_closing
         computed_payment credit credit_balance credit_note credited debit difference disputes doc_balance_after
-        doc_total doc_vat due_amount exempt exempt_amount fee fee_agreed fee_net fee_taken fee_total fee_vat fees
-        identity_difference inbound monthly_provisional_payments net net_amount open_balance opening other
-        other_amount outbound paid payments payments_gross payout payout_amount payouts refund refund_adjustments
-        refund_amount refunded refunds refunds_gross rest retention_fee reversed_doc_total salary salary_tax shares
-        still_open taken_back total total_amount total_credit total_debit total_payment vat vat_amount vat_moved
-        withheld_fees
+        doc_total doc_vat due_amount exempt exempt_amount fee fee_agreed fee_net fee_taken fee_total fee_vat
+        fees gross identity_difference inbound invoice_net invoice_vat monthly_provisional_payments net
+        net_amount open_balance opening other other_amount outbound paid payments payments_gross payout
+        payout_amount payouts refund refund_adjustments refund_amount refunded refunds refunds_gross rest
+        retention_fee reversed_doc_total salary salary_tax shares still_open taken_back total total_amount
+        total_credit total_debit total_payment vat vat_amount vat_moved withheld_fees
     """,
     Kind.INT: """
         added age_business_days attempts bank_days_left candidates changed charges_count closing_items_count
-        credit_notes dates days days_late days_overdue decision documents_fitting entries events exceptions export
-        fee_payers fiscal_year line matched_count movements_missing_here movements_missing_there pages payments_count
-        payments_fitting payouts_closed payouts_no_bank rate_bps refunds_count rivals_count rows sets_found sums_found
-        times totals_accepted unmatched_count version year
+        count credit_notes dates days days_late days_overdue decision documents_fitting documents_sent entries
+        events exceptions export fee_payers fiscal_year line matched_count movements_missing_here
+        movements_missing_there pages payments_count payments_fitting payouts_closed payouts_no_bank rate_bps
+        refunds_count rivals_count rows sets_found sums_found times totals_accepted unmatched_count version year
     """,
     Kind.DATE: """
         as_of asked_on bank_date bank_day booked_on date delivered_on doc_date doc_due_date due_date due_on
@@ -71,12 +71,12 @@ _NAMES = {
         payout_date resolved_on since until
     """,
     Kind.INSTANT: """
-        at calendar_ts closed_at created_at created_at_utc decided_at disabled_at expires_at finished_at found_at from
-        imported_at last_used_at made_at occurred_at_utc planned_at received_at removed_at reopened_at returned_at
-        revoked_at
-        seen_at started_at succeeded_at_utc to window_end window_start
+        at calendar_ts closed_at created_at created_at_utc decided_at disabled_at expires_at finished_at
+        found_at from imported_at last_used_at made_at occurred_at_utc planned_at received_at removed_at
+        reopened_at returned_at revoked_at seen_at started_at succeeded_at_utc to window_end window_start
+        due_at_utc opened_at_utc
     """,
-    Kind.DECIMAL: "fee_rate_pct",
+    Kind.DECIMAL: "fee_rate_pct rate_pct",
 }
 _KINDS = {name: kind for kind, names in _NAMES.items() for name in names.split()}
 

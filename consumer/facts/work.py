@@ -6,6 +6,7 @@ from datetime import date
 from enum import Enum, auto
 
 from consumer.facts.alarms import AlarmDesk
+from consumer.facts.disputes import DisputeDesk
 from consumer.facts.installation import Connection
 from consumer.facts.messages import RefusalError
 
@@ -58,5 +59,6 @@ class Errands:
     backfill: Callable[[Connection, str], None]
     streams: tuple[str, ...]
     alarms: AlarmDesk | None = None
+    disputes: DisputeDesk | None = None
     reconcile: Callable[[Connection, date, str], None] | None = None
     cancel: Callable[[Connection, str], bool] | None = None

@@ -1,5 +1,6 @@
 """The provider over HTTP: one client that waits its turn, retries what may help, and never shows a secret."""
 
+import hashlib
 import logging
 import secrets
 import sys
@@ -61,6 +62,15 @@ class Answer(Generic[Result]):
 
 
 @dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that goes out as a form."""
+
+    name: str
+    content: bytes
+    media: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Call:
     method: str
     path: str
@@ -68,6 +78,7 @@ class _Call:
     link: SecretStr | None = None
     body: Mapping[str, object] | None = None
     idempotency_key: str | None = None
+    file: Upload | None = None
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -174,11 +185,17 @@ class Provider:
             following = page.next
 
     def create(
-        self, collection: Collection, body: Mapping[str, object], *, idempotency_key: str, action: str | None = None
+        self,
+        collection: Collection,
+        body: Mapping[str, object],
+        *,
+        idempotency_key: str,
+        action: str | None = None,
+        file: Upload | None = None,
     ) -> Answer[JsonObject]:
-        """Post a new object, or an action such as `<id>/cancel`; the key makes asking again safe."""
+        """Post a new object, a file, or an action such as `<id>/cancel`; the key makes asking again safe."""
         path = _fill(collection.paths[0], {}) + (f"/{action}" if action else "")
-        return self._object(_Call("POST", path, {}, body=body, idempotency_key=idempotency_key))
+        return self._object(_Call("POST", path, {}, body=body, idempotency_key=idempotency_key, file=file))
 
     def update(self, collection: Collection, item: str, body: Mapping[str, object]) -> Answer[JsonObject]:
         return self._object(_Call("PATCH", _fill(collection.paths[0], {}, item), {}, body=body))
@@ -230,11 +247,17 @@ class Provider:
         if call.link is not None:
             query["link_token"] = call.link.get_secret_value()
         headers = {"Idempotency-Key": call.idempotency_key} if call.idempotency_key else {}
-        content = None if call.body is None else msgspec.json.encode(dict(call.body))
+        content = None if call.body is None or call.file is not None else msgspec.json.encode(dict(call.body))
         if content is not None:
             headers["Content-Type"] = "application/json"
+        files = None
+        if call.file is not None:
+            # A repeat under the same key must be the same bytes.
+            boundary = hashlib.sha256(str(call.idempotency_key).encode()).hexdigest()
+            headers["Content-Type"] = f"multipart/form-data; boundary={boundary}"
+            files = {"file": (call.file.name, call.file.content, call.file.media)}
         request = self._http.build_request(
-            call.method, self._origin + call.path, params=query, headers=headers, content=content
+            call.method, self._origin + call.path, params=query, headers=headers, content=content, files=files
         )
         try:
             # The budget's turn ends with the head of the answer: by then the provider has counted the request.

@@ -102,12 +102,12 @@ def send(provider: Provider, plan: Plan, *, key: str) -> Answer[JsonObject]:
     return provider.create(plan.collection, plan.body, idempotency_key=key, action=plan.action)
 
 
-def keep(installation: Installation, provider: Provider, plan: Plan, answer: Answer[JsonObject]) -> None:
-    """Keep what the provider answered as a fact."""
+def keep_answer(installation: Installation, provider: Provider, kind: str, answer: Answer[JsonObject]) -> None:
+    """Keep the object that the provider answered with as a fact."""
     connection = provider.connection
     seen = Observation(connection=connection.name, mode=connection.mode, seen_at=answer.at or utc_now())
     try:
-        known = observe(plan.kind, answer.value, seen)
+        known = observe(kind, answer.value, seen)
         with installation.store.transaction() as session:
             merge_all(session, [known])
     except (UnusableObjectError, MixedModesError) as error:

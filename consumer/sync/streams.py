@@ -16,6 +16,7 @@ from consumer.provider.fields import identity
 from consumer.provider.routes import (
     ACCOUNTS,
     BILLING_INVOICES,
+    DISPUTES,
     LINK_ACCOUNTS,
     PAYMENT_INTENTS_V1,
     PAYMENT_INTENTS_V2,
@@ -175,7 +176,7 @@ _EVERY = (
     Stream("payment-intents", "payment_intent", lambda _provider: _INTENTS, Again.NEWEST),
     Stream("charges", "charge", list_at(v1("charges"), v2("charges")), Again.NEWEST),
     Stream("refunds", "refund", lists(REFUNDS), Again.DAYS),
-    Stream("disputes", "dispute", list_at(v1("disputes"), v2("disputes")), Again.DAYS),
+    Stream("disputes", "dispute", lists(DISPUTES), Again.DAYS),
     Stream(
         "checkout-sessions",
         "checkout_session",

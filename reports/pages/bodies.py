@@ -14,6 +14,7 @@ _LARGEST = {
     "books.look": LARGEST + _FORM,
     "exceptions.take_sheet": LARGEST + _FORM,
     "deliveries.take": LARGEST + _FORM,
+    "disputes.keep": LARGEST + _FORM,
     # An archive is written to the disk as it comes.
     "packs.check": 20 * LARGEST + _FORM,
 }

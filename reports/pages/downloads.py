@@ -56,6 +56,7 @@ def _places() -> dict[str, str]:
         "payout-detail": url_for("payouts.index"),
         "bank-lines": url_for("bank.index"),
         "exceptions": url_for("exceptions.index"),
+        "disputes": url_for("disputes.index"),
     }
     return own | {name: url_for("views.show", place=place) for place, name in PLACES.items()}
 

@@ -28,6 +28,7 @@ PLACES = {
     "in-transit": "in-transit",
     "clearing": "clearing-rollforward",
     "cash-application": "cash-application",
+    "fees": "fee-summary",
     "journal": "journal",
     "transfers": "transfers",
     "statements": "statement-check",

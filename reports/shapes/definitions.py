@@ -137,6 +137,25 @@ _CATALOGUE = (
         range_on="bank_day",
     ),
     Definition(
+        "disputes",
+        _with_connection(
+            "dispute_id payment_id status amount currency opened_at_utc due_at_utc bank_days_left documents_sent "
+            "payout_id doc_key customer_tax_id customer_name exception_code"
+        ),
+        sort=("connection", "opened_at_utc", "dispute_id"),
+        range_on="opened_at_utc",
+        unsummed=("amount",),
+    ),
+    Definition(
+        "fee-summary",
+        _with_connection(
+            "period resource_subtype count gross fee_net fee_vat fee_total rate_pct fee_source invoice_key invoice_net "
+            "invoice_vat difference"
+        ),
+        sort=("connection", "period", "resource_subtype", "fee_source"),
+        range_on="payout_date",
+    ),
+    Definition(
         "journal",
         _with_connection(
             "entry_id external_id date period entry_type description line account_key account cost_centre debit credit "

@@ -70,6 +70,8 @@ _HERE = {
     ("bank-lines", "source"): _of("bank"),
     ("payout-detail", "resource_subtype"): _of("means"),
     ("payout-detail", "note"): _STORED,
+    ("disputes", "status"): _of("dispute"),
+    ("fee-summary", "resource_subtype"): _of("means"),
     ("cash-application", "method"): _of("means"),
     ("documents", "outcome"): _of("document"),
     ("receivables", "state"): _of("document"),

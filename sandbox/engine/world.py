@@ -9,6 +9,7 @@ from itertools import count
 
 import httpx
 
+from sandbox.engine import contests
 from sandbox.engine.delivery import Addressee, Delivery, Outbox, Postman
 from sandbox.engine.faults import UNKNOWN_CHANGE, Fault, Faults
 from sandbox.engine.payday import Payday
@@ -181,11 +182,16 @@ class World:
         if happening.collection == "payout_resources":
             self.payout_items.add(happening.object)
             return
-        found = self._as_it_is(happening)
+        found, event = self._as_it_is(happening), happening.event
+        if happening.collection == "disputes":
+            changed = contests.follow(self.collections[found["mode"], "disputes"].find(found["id"]), found)
+            if changed is None:
+                return
+            found, event = changed, f"dispute.{changed['status']}"
         if found["id"] is not None:  # a preview is never looked up
             self.collections[found["mode"], happening.collection].keep(found, happening.at)
-        if happening.event:
-            self._announce(happening.event, {**found, **happening.event_only}, mode=found["mode"], key=key)
+        if event:
+            self._announce(event, {**found, **happening.event_only}, mode=found["mode"], key=key)
 
     def _as_it_is(self, happening: Happening) -> Object:
         """Return the object as it is after all that requests did."""

@@ -141,8 +141,9 @@ def open_business(shop: Shop, span: Span) -> str:
 def disagree(shop: Shop, span: Span) -> None:
     """Add disputes that end on days without mishaps, or do not end."""
     clean = shop.chance.order(span.coming()[5::2])
-    for ending, on in zip(("lost", "expired", "won", None), clean, strict=False):
+    for ending, on in zip(("lost", "expired", "won"), clean, strict=False):
         dispute(shop, ending, on)
+    dispute(shop, None, span.until - timedelta(days=6))
     dispute(shop, "lost", span.past()[7])
 
 
@@ -182,8 +183,9 @@ def build_mexico(*, seed: int, scale: float, start: datetime) -> WholeScenario:
     times = max(1, round(scale))
     plant(shop, PAST_CASES, span.past(), times=times)
     plant(shop, CASES, span.coming(), times=times)
-    for ending, on in zip(("lost", "won", None), chance.order(span.coming()[5::2]), strict=False):
+    for ending, on in zip(("lost", "won"), chance.order(span.coming()[5::2]), strict=False):
         dispute(shop, ending, on)
+    dispute(shop, None, span.until - timedelta(days=6))
     days = chance.order(span.coming()[2::2])
     mishaps = Mishaps(
         returned=frozenset({days[0]}), canceled=frozenset({days[1]}), short={days[2]: chance.whole(40_000, 90_000)}

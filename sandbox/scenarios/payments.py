@@ -245,6 +245,7 @@ def tell_dispute(case: Dispute) -> list[Happening]:
         resource_id=case.payment.id,
         resource_type="payment_intent",
         created_at=to_millis(case.opened_at),
+        _ending=case.ending,
     )
     happenings = []
     states = (("waiting_documentation", case.opened_at), ("in_review", case.review_at), (case.ending, case.ended_at))

@@ -140,7 +140,10 @@ def dispute(shop: Shop, ending: str | None, on: date) -> None:
     payment = chance.pick(candidates)
     opened_at = ended_at - timedelta(days=7 if ending == "expired" else 6)
     review_at = None if ending == "expired" else opened_at + timedelta(days=2, minutes=chance.whole(1, 600))
-    opened = Dispute(chance.id("cb"), payment, opened_at, review_at, None if ending is None else ended_at, ending)
+    opened = Dispute(chance.id("cb"), payment, opened_at, review_at, ended_at, ending)
+    if ending is None:
+        # It waits for the merchant's documents, with days left to send them.
+        opened = replace(opened, opened_at=ended_at - timedelta(days=2), review_at=None, ended_at=None)
     shop.ledger.disputes.append(opened)
 
 

@@ -15,7 +15,7 @@ from werkzeug.serving import make_server
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.tables.inbox import Event
-from consumer.facts.tables.provider import PaymentIntent
+from consumer.facts.tables.provider import Dispute, PaymentIntent
 from reconcile.tables import BankFile, ClosedFigure, LocalInvoice, Period, PeriodAdjustment
 from reports.directory import LISTINGS
 from reports.listing import BOOKS, OPERATION
@@ -30,6 +30,7 @@ Enter = Callable[..., Page]
 SAMPLES = {
     "payouts.show": ["/payouts/po_1"],
     "case.show": ["/exceptions/main/00aa00aa00aa00aa", "/exceptions/main/11bb11bb11bb11bb"],
+    "disputes.show": ["/disputes/main/cb_1"],
     "documents.show": ["/documents/main/cl:33::1105"],
     "views.show": [f"/view/{place}" for place in PLACES],
     "operations.index": [f"/operation/{name}" for name, one in LISTINGS.items() if one.place == OPERATION],
@@ -46,7 +47,7 @@ SAMPLES = {
 # No pages of their own: files, JSON, doors, and outcomes that exist only after a form.
 NO_PAGES = {
     "api", "pages", "static", "login", "downloads.download", "downloads.download_archived", "downloads.show_order",
-    "exceptions.sheet", "exceptions.outcome", "operations.show_replayed", "books.show_upload",
+    "disputes.download", "exceptions.sheet", "exceptions.outcome", "operations.show_replayed", "books.show_upload",
 }  # fmt: skip
 
 
@@ -108,6 +109,8 @@ def books(reconciled: Installation) -> Installation:
                 last_arrival_at=now,
             )
         )
+        session.add(Dispute(connection="main", id="cb_1", mode="test", status="waiting_documentation",
+                            resource_id="pi_2", due_at=now, **money))  # fmt: skip
         session.add_all(_of_september(now))
     return reconciled
 

@@ -101,6 +101,7 @@ def busy(reconciled: Installation, client: FlaskClient) -> FlaskClient:
         ("/view/in-transit", "Pago pi_3 07-10-2026 10:00 07-10-2026 CLP 30.000"),
         ("/view/clearing", "06-10-2026 CLP 150.000 0 0 -10.000 0 0 -2.410 -137.590 0 0 0"),
         ("/view/cash-application", "Comercial Ñandú, SpA 33 1201 100.000 CLP Transferencia 1.1.03.10 pi_1"),
+        ("/view/fees", "2026-10 Transferencia 1 100.000"),
         ("/view/control", "Cuadra"),
     ],
 )
@@ -177,7 +178,7 @@ def test_every_list_has_its_words() -> None:
 
 def test_every_report_has_a_place_among_the_pages() -> None:
     """No report can only be downloaded: those without a list of their own have a view."""
-    own = {"payout-summary", "payout-detail", "exceptions", "bank-lines"}
+    own = {"payout-summary", "payout-detail", "exceptions", "bank-lines", "disputes"}
     assert set(catalogue.AVAILABLE) - own - set(PLACES.values()) == set()
 
 

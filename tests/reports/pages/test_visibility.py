@@ -50,6 +50,7 @@ HOLES: dict[str, list[str]] = {
     "action": ["note", "resolve", "match"],
     "doc_key": ["cl:33::1105", "cl:33::1201"],
     "event_id": ["evt_1"],
+    "dispute_id": ["cb_1"],
     "place": list(PLACES),
     "number": ["1", "42"],
     "file_format": ["csv"],

@@ -109,7 +109,7 @@ def test_a_run_that_dies_at_any_commit_is_seen_by_no_reader(
     # The steps of chunks, then payouts with findings, then the run; PostgreSQL keeps the inputs first.
     before = [] if bytes_a_step else range(1, chunks)
     assert staged == [0] * staged.count(0) + [*before, chunks, chunks]
-    assert (chunks, outcome.number, outcome.is_new) == (8, 1, True)
+    assert (chunks, outcome.number, outcome.is_new) == (9, 1, True)
     assert count(store, *LIST, *RESULTS) == [1, 3, 3, 1, 3]
 
 

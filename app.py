@@ -33,7 +33,7 @@ from consumer.facts.settings import Connection, Settings
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.jobs import BY_HAND, TickState
 from consumer.facts.tables.sync import Checkpoint, Window
-from consumer.facts.work import Completion, run_job
+from consumer.facts.work import Completion, closing_job, run_job
 from consumer.health import health
 from consumer.inbox.apply import drain
 from consumer.inbox.watch import InboxGauges
@@ -63,6 +63,7 @@ from reconcile.rules.terms import check_terms
 from reconcile.runs import run as runs
 from reconcile.runs.by_hand import run_by_hand
 from reconcile.runs.nightly import NightlyOutcome, Steps, nightly
+from reconcile.runs.ordered_closing import carry_out
 from reconcile.runs.proof import prove
 from reconcile.tables import BankFile, Decision, ExchangeRate, InvoiceFile, PayoutReport, Run
 from reports import archive, pages, people, trail
@@ -89,7 +90,8 @@ def create_app(installation: Installation, refusals: RefusalLog | None = None, k
     if installation.settings.access_log:
         app.before_request(_name_route)
     app.register_blueprint(webhooks(installation, refusals=refusals, keyring=keyring))
-    pages.register(app, installation, errands=errands(installation, processes.run_in_child("reconcile")))
+    in_child = processes.run_in_child
+    pages.register(app, installation, errands=errands(installation, in_child("reconcile"), in_child("closing")))
     gauges = (
         disk.DiskGauge(installation.store), InboxGauges(installation), MirrorGauges(installation),
         BackupGauges(installation),
@@ -208,7 +210,8 @@ def work_for_parent() -> None:
 def _work(task: processes.Task) -> processes.Ended:
     save_memory()
     installation = open_checked(check=check_terms, may_upgrade=False)
-    work = {"nightly": run_night, "banking-cut": run_cut, "backup": run_backup, "reconcile": run_now}[task.work]
+    work = {"nightly": run_night, "banking-cut": run_cut, "backup": run_backup, "reconcile": run_now,
+            "closing": close_now}[task.work]  # fmt: skip
     return work(installation, installation.settings.connection(task.connection), task.on)
 
 
@@ -250,6 +253,13 @@ def run_now(installation: Installation, connection: Connection, on: date) -> pro
     processes.end_if_canceled(store, job)
     lines = run_by_hand(installation, connection, on, lambda step: ticks.note_progress(store, job, step.to_text()))
     return processes.Answer(complete=True, lines=[lines.to_text()])
+
+
+def close_now(installation: Installation, connection: Connection, _on: date) -> processes.Ended:
+    """Close what was ordered on a page; where it stands is seen among the jobs."""
+    store, job = installation.store, closing_job(connection.name)
+    words = carry_out(installation, connection, lambda step: ticks.note_progress(store, job, step.to_text()))
+    return processes.Answer(complete=True, lines=[words.to_text()])
 
 
 def run_backup(installation: Installation, _connection: Connection, _on: date) -> processes.Ended:

@@ -13,7 +13,7 @@ from consumer.facts.alarms import AlarmDesk, ShownAlarm
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
-from consumer.facts.work import Errands, WorkError, run_job
+from consumer.facts.work import Errands, WorkError, closing_job, run_job
 from consumer.inbox.apply import drain
 from consumer.inbox.events import Replay
 from consumer.jobs import by_hand, ticks
@@ -29,7 +29,7 @@ from consumer.sync.streams import ALL, STREAMS
 StartRun = Callable[[Installation, Connection, date], Ended]
 
 
-def errands(installation: Installation, run: StartRun | None = None) -> Errands:
+def errands(installation: Installation, run: StartRun | None = None, close: StartRun | None = None) -> Errands:
     """Return the errands of this installation; long ones run in a background thread."""
 
     def replay(names: Sequence[tuple[str, str]], by: str) -> list[dict[str, object]]:
@@ -53,9 +53,10 @@ def errands(installation: Installation, run: StartRun | None = None) -> Errands:
 
         _start(installation, f"backfill:{connection.name}", by, work)
 
-    runs = _runs_by_hand(installation, run) if run else (None, None)
+    start_run, cancel_run = _runs_by_hand(installation, run) if run else (None, None)
+    closing = _closing_by_hand(installation, close) if close else None
     desks = (_alarm_desk(installation), disputes.desk_of(installation))
-    return Errands(replay, start_pull, start_backfill, (ALL, *STREAMS), *desks, *runs)
+    return Errands(replay, start_pull, start_backfill, (ALL, *STREAMS), *desks, start_run, cancel_run, closing)
 
 
 def _runs_by_hand(
@@ -63,11 +64,7 @@ def _runs_by_hand(
 ) -> tuple[Callable[[Connection, date, str], None], Callable[[Connection, str], bool]]:
     def start(connection: Connection, on: date, by: str) -> None:
         def work() -> tuple[bool, str]:
-            try:
-                ended = run(installation, connection, on)
-            except JobFailedError as error:
-                return False, f"{error} ({by})"
-            return ended.complete, "\n".join(ended.lines)
+            return _end_of(lambda: run(installation, connection, on), by)
 
         by_hand.start(installation.store, run_job(connection.name), work, worker=worker_name())
 
@@ -76,6 +73,27 @@ def _runs_by_hand(
         return ticks.cancel(installation.store, run_job(connection.name), reason=reason, now=utc_now())
 
     return start, cancel
+
+
+def _closing_by_hand(
+    installation: Installation, close: StartRun
+) -> Callable[[Connection, Callable[[], None], str], None]:
+    def start(connection: Connection, order: Callable[[], None], by: str) -> None:
+        def work() -> tuple[bool, str]:
+            order()
+            return _end_of(lambda: close(installation, connection, utc_now().date()), by)
+
+        by_hand.start(installation.store, closing_job(connection.name), work, worker=worker_name())
+
+    return start
+
+
+def _end_of(work: Callable[[], Ended], by: str) -> tuple[bool, str]:
+    try:
+        ended = work()
+    except JobFailedError as error:
+        return False, f"{error} ({by})"
+    return ended.complete, "\n".join(ended.lines)
 
 
 def _alarm_desk(installation: Installation) -> AlarmDesk:

@@ -175,6 +175,15 @@ def waiting_approvals(session: Session, connections: Sequence[str], *, now: date
     return session.scalars(sa.select(ApprovalRequest).where(*mine).order_by(col(ApprovalRequest.id).desc())).all()
 
 
+def find_late_facts(session: Session, connection: str, kind: str, subject: str) -> Sequence[PeriodAdjustment]:
+    """Find what later runs found otherwise about something in a period that is closed now, oldest first."""
+    line = PeriodAdjustment
+    mine = (col(Period.connection) == connection, col(Period.reopened_at).is_(None))
+    about = (col(line.kind) == kind, col(line.subject) == subject)
+    query = sa.select(line).join(Period, col(Period.id) == line.period_id).where(*mine, *about)
+    return session.scalars(query.order_by(col(line.id))).all()
+
+
 def find_last_closing(session: Session, connection: str) -> Period | None:
     """Find the newest period that is closed now."""
     mine = (col(Period.connection) == connection, col(Period.reopened_at).is_(None))

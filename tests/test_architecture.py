@@ -36,6 +36,7 @@ DOORS = {
         "reconcile.rules.outcomes",
         "reconcile.desk.decisions",
         "reconcile.runs.close_period",
+        "reconcile.runs.ordered_closing",
         "reconcile.books.intake",
         "reconcile.desk.removals",
         "reconcile.desk.worklist",

@@ -57,6 +57,7 @@ SECTIONS = {
     "full stop: pages add both. Many follow the name of a column: `fecha: está vacío`.",
     "channel": "Why a message about alarms did not reach its channel.",
     "closing": "Periods that are closed and opened again.",
+    "check": "What to look at before days are closed.",
     "bank_column": "What the columns of a bank's sheet hold, on the page where they are confirmed.",
     "bank": "The lines of the bank: states, where a line stands, notes of the page.",
     "columns": "Columns of a file with unknown headings.",

@@ -43,6 +43,11 @@ def run_job(connection: str) -> str:
     return f"reconcile:{connection}"
 
 
+def closing_job(connection: str) -> str:
+    """Return the name under which a closing that a person asked for is seen among the jobs."""
+    return f"closing:{connection}"
+
+
 class ErrandRefusedError(RefusalError):
     """An errand that was not started; the message says why in one sentence."""
 
@@ -62,3 +67,5 @@ class Errands:
     disputes: DisputeDesk | None = None
     reconcile: Callable[[Connection, date, str], None] | None = None
     cancel: Callable[[Connection, str], bool] | None = None
+    # Keeps what is to be closed once nothing else is, and has another process close it.
+    close: Callable[[Connection, Callable[[], None], str], None] | None = None

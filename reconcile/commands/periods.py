@@ -12,9 +12,13 @@ from consumer.commands.terminal import (
     json_option,
     on_connection,
     print_rows,
+    say,
 )
+from consumer.facts.clock import utc_now
 from consumer.facts.installation import Connection, Installation, OpenInstallation
+from consumer.facts.money import format_decimal
 from reconcile.closing import periods
+from reconcile.closing.checklist import CHECK_KEYS
 from reconcile.commands.decisions import author_option, signature
 from reconcile.commands.printed import in_english
 from reconcile.runs import close_period as closing
@@ -38,16 +42,23 @@ def make_period_group(pack: click.Command) -> click.Group:
 @period_group.command("close")
 @click.option("--to", "until", type=LocalDate(), required=True, help="The last day to close.")
 @click.option("--as-of", type=LocalDate(), help="The day of the run that stands for it (default today).")
-@click.option("--reason", required=True)
+@click.option("--reason", help="Why the days are closed; needed to close them.")
+@click.option("--checklist", is_flag=True, help="Only show what to look at first and what closing freezes.")
 @author_option
 @on_connection
 @json_option
 def close_period(
-    installation: Installation, connection: Connection, *, until: date, as_of: date | None, reason: str,
-    author: str | None, as_json: bool,
+    installation: Installation, connection: Connection, *, until: date, as_of: date | None, reason: str | None,
+    checklist: bool, author: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Close every day up to one: decisions about it are refused, later facts become adjustment lines."""
+    if not checklist and reason is None:
+        raise click.UsageError("Missing option '--reason'.")
     try:
+        if checklist:
+            show_checklist(installation, connection, until, as_json=as_json)
+            return
+        assert reason is not None
         with asking(installation, reason):
             signed = signature(author, reason)
             period = closing.close_period(installation, connection, until=until, as_of=as_of, signed=signed)
@@ -55,6 +66,20 @@ def close_period(
         raise CommandError(str(error)) from None
     row = _to_row(period, 0)
     print_rows([row], PERIOD_KEYS, as_json=as_json)
+
+
+def show_checklist(installation: Installation, connection: Connection, until: date, *, as_json: bool) -> None:
+    """Print one row a check, and on standard error what closing would freeze."""
+    with installation.store.reading() as session:
+        checks, frozen = closing.look_before_closing(session, installation, connection, until=until, now=utc_now())
+    rows = [
+        {name: getattr(one, name) for name in CHECK_KEYS}
+        | {"amount": None if one.amount is None else format_decimal(one.amount, one.currency)}
+        for one in checks
+    ]
+    print_rows(rows, CHECK_KEYS, as_json=as_json)
+    days = f"from {frozen.since} to {frozen.until}" if frozen.since else f"up to {frozen.until}"
+    say(f"closing freezes {frozen.payouts} payouts and {frozen.documents} documents {days}")
 
 
 @period_group.command("reopen")

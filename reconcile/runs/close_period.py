@@ -1,28 +1,53 @@
 """Closing a period from start to end: make the run it rests on, check that no facts came in meanwhile, keep figures."""
 
 import hashlib
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 from sqlmodel import Session
 
 from consumer.facts.approvals import ApprovalNeededError, Deed, Wish, is_approved, use
+from consumer.facts.bankdays import read_calendar
 from consumer.facts.clock import local_date
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
 from reconcile.closing import periods
+from reconcile.closing.checklist import Check, Frozen, find_checks, find_frozen
 from reconcile.closing.figures import KEYS, figures_of
 from reconcile.closing.periods import PeriodError
 from reconcile.desk.decisions import Signature
+from reconcile.kept.records import last_closed, last_run
 from reconcile.rules.inputs import Result
-from reconcile.runs.run import run
+from reconcile.runs.run import Watch, ignore_step, run
 from reconcile.tables import Period
 
 # What pages and commands use.
-__all__ = ["PeriodError", "close_period", "reopen_period"]
+__all__ = ["Check", "Frozen", "PeriodError", "close_period", "look_before_closing", "reopen_period"]
+
+
+def look_before_closing(
+    session: Session, installation: Installation, connection: Connection, *, until: date, now: datetime
+) -> tuple[list[Check], Frozen]:
+    """Return what to look at before closing the days up to one, and what that freezes; PeriodError if it cannot be."""
+    if until >= (today := local_date(now, connection.country.zone)):
+        raise PeriodError("closing.not_over", until=until, latest=today - timedelta(days=1))
+    before = last_closed(session, connection.name)
+    if before is not None and until <= before.until:
+        raise PeriodError("closing.closed_already", until=before.until)
+    since = before.until + timedelta(days=1) if before is not None else None
+    calendar = read_calendar(installation.settings.files_dir, connection.country_code)
+    checks = find_checks(session, connection, until, calendar=calendar, now=now)
+    newest = last_run(session, connection.name, today=today)
+    return checks, find_frozen(session, connection.name, newest, since, until)
 
 
 def close_period(
-    installation: Installation, connection: Connection, *, until: date, as_of: date | None, signed: Signature
+    installation: Installation,
+    connection: Connection,
+    *,
+    until: date,
+    as_of: date | None,
+    signed: Signature,
+    watch: Watch = ignore_step,
 ) -> Period:
     """Close every day up to one that is over, on a run of `as_of` (default today) over everything that is known."""
     today = local_date(signed.at, connection.country.zone)
@@ -31,7 +56,7 @@ def close_period(
         raise PeriodError("closing.not_over", until=until, latest=today - timedelta(days=1))
     if day < until:
         raise PeriodError("closing.run_too_old", as_of=day, latest=day)
-    seen = run(installation, connection, as_of=day, dry_run=True)
+    seen = run(installation, connection, as_of=day, dry_run=True, watch=watch)
     # Published, an incomplete run would be the newest one that everybody sees.
     if not seen.complete and as_of is None:
         raise PeriodError("closing.today_incomplete")
@@ -43,7 +68,8 @@ def close_period(
             wish = _to_wish(session, connection, seen.result, until=until, as_of=day, signed=signed)
             if not is_approved(session, wish, now=signed.at):
                 raise ApprovalNeededError(wish)
-    kept = run(installation, connection, as_of=day)
+    kept = run(installation, connection, as_of=day, watch=watch)
+    watch(Message("closing.freezing"))
     if seen.result is None or seen.run_id != kept.run_id:
         raise PeriodError("closing.facts_came_in")
     with installation.store.transaction() as session:

@@ -11,8 +11,8 @@ from consumer.facts.messages import Message, RefusalError, translate
 from consumer.facts.tables.approvals import ApprovalRequest
 from reconcile.desk import decisions
 from reconcile.desk.decisions import Adjustment, Pair, Signature
-from reconcile.runs.close_period import close_period
-from reports.pages import desk
+from reconcile.runs.ordered_closing import ClosingOrder, OrderState
+from reports.pages import closing, desk
 from reports.pages.protection import need
 from reports.pages.words import refusal
 from reports.people import Role
@@ -83,8 +83,10 @@ def _carry_out(row: ApprovalRequest) -> ResponseReturnValue:
         return _show(Message("approvals.repeat"), "done")
     # The trail of the deed names both.
     signed = Signature(f"{row.who}, {row.second}", row.reason, desk.now())
+    if row.deed == Deed.CLOSING:
+        return _close(row, signed)
     try:
-        (_close if row.deed == Deed.CLOSING else _accept)(row, signed)
+        _accept(row, signed)
     except (ApprovalNeededError, RefusalError) as error:
         with desk.installation().store.transaction() as session:
             approvals.make_stale(session, row.id or 0)
@@ -92,11 +94,14 @@ def _carry_out(row: ApprovalRequest) -> ResponseReturnValue:
     return _show(Message("approvals.done"), "done")
 
 
-def _close(row: ApprovalRequest, signed: Signature) -> None:
+def _close(row: ApprovalRequest, signed: Signature) -> ResponseReturnValue:
     terms = approvals.terms_of(row)
     until, as_of = (date.fromisoformat(str(terms[name])) for name in ("until", "as_of"))
-    connection = desk.find_connection(row.connection)
-    close_period(desk.installation(), connection, until=until, as_of=as_of, signed=signed)
+    wanted = ClosingOrder(
+        connection=row.connection, until=until, as_of=as_of, reason=signed.reason, author=signed.author,
+        request_id=row.id, ordered_at=signed.at, state=OrderState.ORDERED,
+    )  # fmt: skip
+    return closing.start(desk.find_connection(row.connection), wanted)
 
 
 def _accept(row: ApprovalRequest, signed: Signature) -> None:

@@ -1,19 +1,16 @@
 """The merchant's books: files in with a look before they are kept, bank lines, decisions, and days that are closed."""
 
-from datetime import date
-
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from consumer.facts.installation import Connection
 from consumer.facts.messages import translate
 from reconcile.books import intake
 from reconcile.books.intake import Kind
 from reconcile.desk import removals
 from reconcile.desk.decisions import Signature
 from reconcile.desk.removals import RemovalError
-from reconcile.runs.close_period import PeriodError, close_period, reopen_period
-from reports import bookkeeping, run_history
+from reconcile.runs.close_period import PeriodError, reopen_period
+from reports import bookkeeping
 from reports.directory import LISTINGS
 from reports.listing import BOOKS, Listing, Wanted, read
 from reports.pages import desk, staging
@@ -232,36 +229,6 @@ def period(connection: str, number: int) -> ResponseReturnValue:
         may_pack=found["state"] == "closed" and desk.reader().role.may(Role.FINANCE),
         profile=desk.find_connection(connection).country.profile,
     )
-
-
-@blueprint.post("/close")
-def close() -> ResponseReturnValue:
-    """Close the days up to one, on a run of this moment; or say why that is refused."""
-    need(Role.FINANCE)
-    connection = desk.find_connection(request.form.get("connection", ""))
-    until = desk.to_day("until", request.form.get("until", ""))
-    if until is None:
-        raise BadQueryError("pages.choose_last_day")
-    try:
-        made = close_period(
-            desk.installation(),
-            connection,
-            until=until,
-            as_of=_day_of_figures(connection, until),
-            signed=_signature(),
-        )
-    except PeriodError as error:
-        return _show_result(refusal(error.message, desk.language()), "alert")
-    desk.note("close period", f"{connection.name} {until.isoformat()}")
-    flash(translate("done.close", desk.language()), "done")
-    return redirect(url_for("books.period", connection=connection.name, number=made.id))
-
-
-def _day_of_figures(connection: Connection, until: date) -> date | None:
-    """Choose the newest complete run's day, whose data is all here; today's may still be on its way."""
-    with desk.installation().store.reading() as session:
-        found = run_history.newest_complete(session, connection.name, desk.today())
-    return found.as_of if found is not None and found.as_of >= until else None
 
 
 @blueprint.post("/reopen")

@@ -11,7 +11,7 @@ from consumer.facts.messages import translate
 from consumer.facts.money import MoneyError, to_minor
 from reconcile.desk import decisions
 from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
-from reports import cases, standing
+from reports import bookkeeping, cases, standing
 from reports.dossiers import find_dossier
 from reports.pages import desk
 from reports.pages.protection import need
@@ -127,11 +127,13 @@ def show_document(connection: str, doc_key: str) -> ResponseReturnValue:
     with desk.installation().store.reading() as session:
         runs = standing.runs_now(session, [desk.find_connection(connection).name], desk.today())
         dossier = find_dossier(session, runs, connection, doc_key)
+        late = bookkeeping.find_late_facts(session, connection, "document", doc_key)
     if dossier is None:
         abort(404)
     return render_template(
         "document.html",
         dossier=dossier,
+        late=late,
         document=dossier.document,
         result=dossier.result,
         kinds=list(Adjustment),

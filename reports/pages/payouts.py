@@ -7,7 +7,7 @@ from flask import Blueprint, abort, render_template, request
 from flask.typing import ResponseReturnValue
 
 from reconcile.rules.outcomes import Code, Recon
-from reports import frames, standing
+from reports import bookkeeping, frames, standing
 from reports.pages import desk
 from reports.pages.drawing import Bar, bars
 from reports.shapes.spans import Row, Span
@@ -51,6 +51,7 @@ def show(payout_id: str) -> ResponseReturnValue:
         kind, item = desk.choice("type", _TYPES), request.args.get("item", "")[:200]
         lines = [line for line in lines if kind in {"", line["resource_type"]} and item in {"", line["resource_id"]}]
         found = standing.exceptions_of(session, payout["connection"], payout_id)
+        late = bookkeeping.find_late_facts(session, payout["connection"], "payout", payout_id)
     return render_template(
         "payout.html",
         payout=payout,
@@ -60,6 +61,7 @@ def show(payout_id: str) -> ResponseReturnValue:
         every=every,
         days=days_of(lines),
         exceptions=found,
+        late=late,
         kind_of=KIND_OF_STEP,
         trace=trace(payout, [one["code"] for one in found if one["resolved_on"] is None]),
     )

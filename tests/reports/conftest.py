@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,15 @@ from flask.testing import FlaskClient
 from jinja2.bccache import Bucket, BytecodeCache
 from sqlmodel import Session, col
 
-from consumer.facts.installation import Installation
+from consumer.errands import errands
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
+from consumer.facts.work import Errands
 from reconcile.kept import chunks, extracts, packing
 from reconcile.rules.inputs import BANK_RESULTS, DAY, DOCUMENT_RESULTS, MOMENT, TEXT, Result, Schema, to_types
 from reconcile.rules.inputs import LINES as LINE_COLUMNS
+from reconcile.runs.ordered_closing import carry_out
 from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run
 from reports import people
 from reports.pages import register
@@ -339,6 +343,16 @@ def _make_app(installation: Installation, **more: Any) -> Flask:
     register(app, installation, **more)
     app.jinja_env.bytecode_cache = _COMPILED
     return app
+
+
+def close_here(installation: Installation) -> Errands:
+    """Return errands of which only closing is there, done at once and in this process."""
+
+    def close(connection: Connection, order: Callable[[], None], _by: str) -> None:
+        order()
+        carry_out(installation, connection, lambda _step: None)
+
+    return replace(errands(installation), close=close)
 
 
 @pytest.fixture

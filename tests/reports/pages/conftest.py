@@ -41,6 +41,8 @@ SAMPLES = {
     "books.file": [f"/books/files/bank/main/{'b' * 64}"],
     "books.period": ["/books/periods/main/1"],
     "people.person": ["/people/1"],
+    "closing.look": ["/books/closing?connection=main&until=2026-09-30"],
+    "closing.show": [],
     "bank.show": ["/bank/main/mov_1"],
     "journal.payout": ["/journal/payouts/po_1"],
 }
@@ -58,7 +60,7 @@ def every_page(app: Flask) -> list[str]:
     for rule in app.url_map.iter_rules():
         if "GET" not in (rule.methods or ()) or {rule.endpoint, rule.endpoint.partition(".")[0]} & NO_PAGES:
             continue
-        paths += SAMPLES[rule.endpoint] if rule.arguments else [rule.rule]
+        paths += SAMPLES[rule.endpoint] if rule.arguments or rule.endpoint in SAMPLES else [rule.rule]
     assert len(paths) > 35
     return sorted(set(paths))
 

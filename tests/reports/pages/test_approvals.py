@@ -26,6 +26,7 @@ from reports.keys import Scope, create_token
 from reports.people import Role, add_user, disable_user, require_user, to_user
 from tests.merchant import settings_of
 from tests.reconcile.conftest import World
+from tests.reports.conftest import close_here
 
 pytestmark = pytest.mark.both_databases
 ANA, LUZ, EVA, PASSWORD = "ana@tienda.test", "luz@tienda.test", "eva@tienda.test", "una clave larga"
@@ -53,7 +54,7 @@ def shop(tmp_path: Path, store: Store) -> Installation:
 
 @pytest.fixture
 def app(shop: Installation, make_app: Callable[..., Flask]) -> Flask:
-    return make_app(shop)
+    return make_app(shop, errands=close_here(shop))
 
 
 @pytest.fixture
@@ -204,7 +205,7 @@ def test_closing_waits_for_another_person(shop: Installation, call: Callable[...
     call("reconcile", "--as-of", "2026-09-11")
     form = {"connection": "main", "until": "2026-09-10", "reason": "mes"}
     assert "Cerrar los días hasta el 10-09-2026" in text(send(ANA, "/books/close", **form))
-    assert "Aprobado y hecho." in text(send(LUZ, "/approvals/1/approve"))
+    assert "Todo hasta el 10-09-2026" in text(send(LUZ, "/approvals/1/approve"))
     with shop.store.reading() as session:
         assert [row.closed_by for row in session.scalars(sa.select(Period))] == [f"{ANA}, {LUZ}"]
 

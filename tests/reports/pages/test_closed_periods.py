@@ -1,5 +1,6 @@
 """Closed periods as pages: what they froze, closing and reopening, and who may do which of the books."""
 
+import threading
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from typing import Any
@@ -8,10 +9,14 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from consumer.errands import errands
 from consumer.facts.clock import utc_now
-from consumer.facts.installation import Installation
+from consumer.facts.installation import Connection, Installation
+from consumer.jobs.processes import Answer
+from reconcile.runs.ordered_closing import ClosingOrder
 from reconcile.tables import ClosedFigure, Period, PeriodAdjustment, Run
 from reports.people import Role, add_user, to_user
+from tests.reports.conftest import close_here
 from tests.reports.pages.looking import kept, text_in
 
 Csrf = Callable[..., str]
@@ -21,6 +26,11 @@ ITEM = (
     'figure.item_applied {"amount_signed":100000,"outcome":"matched","doc_key":"cl:33::1102","applied_amount":100000}'
 )
 DOCUMENT = 'figure.document {"total":100000,"currency":"CLP"}'
+
+
+@pytest.fixture
+def app(reconciled: Installation, make_app: Callable[..., Flask]) -> Flask:
+    return make_app(reconciled, errands=close_here(reconciled))
 
 
 @pytest.fixture
@@ -129,6 +139,54 @@ def test_who_may_do_what(app: Flask, reconciled: Installation, login: Login, csr
     assert [viewer.post(path, data=form).status_code for path in paths] == [403, 403, 403, 403]
     luz = login(app, "luz@tienda.test", "otra clave larga")
     page = luz.get("/books/periods").get_data(as_text=True)
-    assert ('action="/books/close"' in page, 'action="/books/reopen"' in page) == (True, False)
+    assert ('action="/books/closing"' in page, 'action="/books/reopen"' in page) == (True, False)
     form["csrf_token"] = csrf(luz, "/")
     assert luz.post("/books/reopen", data={**form, "reason": "x"}).status_code == 403
+
+
+def test_closing_begins_with_a_checklist(client: FlaskClient, reconciled: Installation) -> None:
+    """What is open and missing up to the day, and what closing freezes; nothing is closed by looking."""
+    page = text_in(client.get("/books/closing?connection=main&until=2026-10-07").get_data(as_text=True))
+    assert "Antes de cerrar hasta el 07-10-2026" in page
+    assert "Por revisar Excepciones abiertas" in page
+    assert "En orden Liquidaciones que no han llegado o no cuadran 0" in page
+    assert "En orden Días hábiles bancarios sin líneas del banco 0 07-10-2026" in page
+    assert "Todos los días hasta el 07-10-2026: 1 liquidaciones" in page
+    assert kept(reconciled, Period) == []
+    late = client.get("/books/closing?connection=main&until=2126-01-01", follow_redirects=True)
+    assert "todavía no termina" in late.get_data(as_text=True)
+    assert client.get("/books/closing?connection=main").status_code == 400
+
+
+def test_two_people_close_once(
+    reconciled: Installation, make_app: Callable[..., Flask], login: Login, csrf: Csrf
+) -> None:
+    """Who comes second sees the closing that is under way, and orders none."""
+    begun, may_end = threading.Event(), threading.Event()
+
+    def close(_installation: Installation, _connection: Connection, _on: date) -> Answer:
+        begun.set()
+        assert may_end.wait(120)
+        return Answer(complete=True, lines=[])
+
+    client = login(make_app(reconciled, errands=errands(reconciled, close=close)))
+    form = {"csrf_token": csrf(client, "/books/periods"), "connection": "main", "until": "2026-10-07", "reason": "x"}
+    try:
+        first = client.post("/books/close", data=form, follow_redirects=True).get_data(as_text=True)
+        assert begun.wait(120)
+        second = client.post("/books/close", data=form, follow_redirects=True).get_data(as_text=True)
+    finally:
+        may_end.set()
+    assert "Puede salir de esta página" in first
+    assert "estos libros ya se están cerrando" in second
+    assert len(kept(reconciled, ClosingOrder)) == 1
+
+
+def test_a_late_fact_is_explained_where_it_is_met(client: FlaskClient, closed: int, reconciled: Installation) -> None:
+    """The page of a payout says that its days are closed, what was found later, and where the adjustment stands."""
+    with reconciled.store.transaction() as session:
+        session.add(PeriodAdjustment(period_id=closed, run_id="run-2", kind="payout", subject="po_1", before=PAYOUT,
+                                     after="", found_at=datetime(2026, 10, 2, 12, tzinfo=UTC)))  # fmt: skip
+    page = client.get("/payouts/po_1").get_data(as_text=True)
+    assert "Esto es de días cerrados y lo cerrado se conserva. Un hecho que llegó el 02-10-2026" in text_in(page)
+    assert f'href="/books/periods/main/{closed}"' in page

@@ -1,0 +1,106 @@
+"""Closing days: what to look at first and what it freezes, and how far it is while another process does it."""
+
+from datetime import date
+
+import sqlalchemy as sa
+from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+from sqlmodel import col
+
+from consumer.facts.installation import Connection
+from consumer.facts.messages import Message, translate
+from consumer.facts.tables.jobs import Tick, TickState, to_shown
+from consumer.facts.work import ErrandRefusedError, closing_job
+from reconcile.runs import ordered_closing
+from reconcile.runs.close_period import PeriodError, look_before_closing
+from reconcile.runs.ordered_closing import ClosingOrder, OrderState
+from reports import run_history
+from reports.pages import desk
+from reports.pages.desk import BadQueryError
+from reports.pages.protection import need
+from reports.pages.words import refusal
+from reports.people import Role
+from reports.wording import stored
+
+blueprint = Blueprint("closing", __name__, url_prefix="/books")
+
+
+@blueprint.get("/closing")
+def look() -> ResponseReturnValue:
+    """Show the checklist of the days up to one, and what closing them freezes, before the reader says so."""
+    need(Role.FINANCE)
+    own, until = desk.find_connection(request.args.get("connection", "")), desk.day("until")
+    if until is None:
+        raise BadQueryError("pages.choose_last_day")
+    try:
+        with desk.installation().store.reading() as session:
+            checks, frozen = look_before_closing(session, desk.installation(), own, until=until, now=desk.now())
+    except PeriodError as error:
+        flash(refusal(error.message, desk.language()), "alert")
+        return redirect(url_for("books.index", name="periods"))
+    return render_template("closing.html", own=own.name, until=until, checks=checks, frozen=frozen)
+
+
+@blueprint.post("/close")
+def close() -> ResponseReturnValue:
+    """Have another process close the days up to one; who comes second sees the closing that is under way."""
+    need(Role.FINANCE)
+    own = desk.find_connection(request.form.get("connection", ""))
+    until = desk.to_day("until", request.form.get("until", ""))
+    if until is None:
+        raise BadQueryError("pages.choose_last_day")
+    wanted = ClosingOrder(
+        connection=own.name, until=until, as_of=_day_of_figures(own, until), reason=desk.form_text("reason"),
+        author=desk.reader().name, person_id=desk.reader().person_id, ordered_at=desk.now(), state=OrderState.ORDERED,
+    )  # fmt: skip
+    return start(own, wanted)
+
+
+def start(own: Connection, wanted: ClosingOrder) -> ResponseReturnValue:
+    """Start the process that closes what is wanted, and lead to the page that shows how far it is."""
+    errands = desk.errands()
+    if errands is None or errands.close is None:
+        abort(404, Message("pages.no_worker_here"))
+
+    def order() -> None:
+        with store.transaction() as session:
+            ordered_closing.order(session, wanted)
+
+    store, subject = desk.installation().store, f"{own.name} {wanted.until.isoformat()}"
+    try:
+        errands.close(own, order, desk.reader().name)
+    except ErrandRefusedError:
+        flash(translate("closing.runs_already", desk.language()), "alert")
+    else:
+        desk.note("close period", subject)
+    return redirect(url_for("closing.show", connection=own.name))
+
+
+@blueprint.get("/closing/<connection>")
+def show(connection: str) -> ResponseReturnValue:
+    """Show how far a closing is; once it is done, lead to the period."""
+    own = desk.find_connection(connection)
+    with desk.installation().store.reading() as session:
+        newest = sa.select(Tick).where(col(Tick.job) == closing_job(own.name)).order_by(col(Tick.planned_at).desc())
+        tick = session.scalar(newest.limit(1))
+        order = ordered_closing.find_order(session, own.name)
+    if tick is None and order is None:
+        abort(404)
+    shown = to_shown(tick, now=desk.now()) if tick is not None else {}
+    is_running = shown.get("state") == TickState.RUNNING
+    if not is_running and order is not None and order.state != OrderState.ORDERED:
+        words = refusal(stored.sentence(order.words, desk.language()), desk.language())
+        if order.state == OrderState.DONE:
+            flash(words, "done")
+            return redirect(url_for("books.period", connection=own.name, number=order.period_id))
+        flash(words, "done" if order.state == OrderState.ASKED else "alert")
+        return redirect(url_for("books.index", name="approvals" if order.state == OrderState.ASKED else "periods"))
+    step = str(shown["outcome"] or "") if is_running else Message("closing.process_ended").to_text()
+    return render_template("closing_progress.html", own=own.name, order=order, is_running=is_running, step=step)
+
+
+def _day_of_figures(connection: Connection, until: date) -> date | None:
+    """Choose the newest complete run's day, whose data is all here; today's may still be on its way."""
+    with desk.installation().store.reading() as session:
+        found = run_history.newest_complete(session, connection.name, desk.today())
+    return found.as_of if found is not None and found.as_of >= until else None

@@ -63,7 +63,7 @@ def test_the_first_release_is_upgraded_and_gone_back_to(
     refused = subprocess.run(
         [sys.executable, "-P", *report], env=old | demo, cwd=tmp_path, capture_output=True, check=False
     )
-    assert (refused.returncode, b"the database is at version" in refused.stderr) == (1, True)
+    assert (refused.returncode, b"the database belongs to another version of Cuadre" in refused.stderr) == (1, True)
     shutil.rmtree(data)
     shutil.move(copy, data)
     assert run(old | demo, *report) == before

@@ -14,7 +14,7 @@ from consumer.facts.settings import PREFIX, ConfigError, Settings
 _HOME = Path(__file__).resolve().parent.parent
 _CONFIG_ONLY = {"approvals", "connections", "oidc", "order_check", "rules", "tariff"}
 # What follows from where the settings are.
-_DERIVED = {"config_dir", "generated_key"}
+_DERIVED = {"config_dir", "config_name", "generated_key"}
 # One setting for each job, and their names follow.
 _PINGS, _PING = "ping_urls", "ping_url_"
 _NAMES = sorted(set(Settings.model_fields) - _CONFIG_ONLY - _DERIVED - {_PINGS})
@@ -31,7 +31,8 @@ def load(environ: Mapping[str, str], *, folder: Path, overrides: Mapping[str, ob
     values[_PINGS] = {name.removeprefix(_PING): values.pop(name) for name in list(values) if name.startswith(_PING)}
     values.update(overrides or {})
     values["connections"] = _to_connections(values.get("connections", {}))
-    values["config_dir"] = (folder / environ.get(PREFIX + "CONFIG", "cuadre.toml")).parent
+    config = folder / environ.get(PREFIX + "CONFIG", "cuadre.toml")
+    values["config_dir"], values["config_name"] = config.parent, config.name
     # An absolute path stays what it is.
     values["data_dir"] = data_dir = folder / str(values.get("data_dir", _default_data_dir(environ)))
     for name in {"books_folder", "backup_dir"} & values.keys():

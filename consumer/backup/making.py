@@ -26,7 +26,7 @@ from consumer.facts.work import Completion, WorkError
 
 # What must survive of the data folder; uploads that wait for their reader need not.
 PLACES = ("reports", "runs", "statements", "mappings", "calendars", "evidence")
-SETTINGS_FILES = ("cuadre.toml", "accounts.toml")
+_ACCOUNTS = "accounts.toml"
 CERTIFICATE = ".certificate.json"
 _NAME, _TIMES = re.compile(r"cuadre-\d{8}T\d{6}Z\.tar\.gz"), "cuadre-%Y%m%dT%H%M%SZ.tar.gz"
 _DRAFT = ".cuadre-backup-"
@@ -158,7 +158,8 @@ def _sealed(settings: Settings) -> Sealed | None:
     """Seal the secret key, and the files of settings, which may hold keys of the provider."""
     if settings.backup_passphrase is None:
         return None
-    files = {name: path.read_text("utf-8") for name in SETTINGS_FILES if (path := settings.config_dir / name).is_file()}
+    names = (settings.config_name, _ACCOUNTS)
+    files = {name: path.read_text("utf-8") for name in names if (path := settings.config_dir / name).is_file()}
     kept = Secrets(settings.secret_key.get_secret_value(), files)
     return seal(settings.backup_passphrase.get_secret_value(), msgspec.json.encode(kept))
 

@@ -4,6 +4,7 @@ As long as `.restoring` lies in the folder of files, every command and server re
 """
 
 import fcntl
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -28,6 +29,8 @@ MARK = ".restoring"
 # Where the settings of the backup's machine are put: those of this one are its owner's to change.
 SETTINGS = "restored-settings"
 _PIECE = 1024 * 1024
+# The backup's name is left in the transaction that fills the tables.
+_LEFT_NAME = sa.text("SELECT obj_description(to_regclass('alembic_version'), 'pg_class')")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ def restore(path: Path, settings: Settings, *, on_bytes: OnBytes = ignore_bytes)
         mark = settings.files_dir / MARK
         try:
             with _alone_in(settings.files_dir):
-                _check_empty(settings, store, was_cut_off=mark.exists())
+                _check_empty(settings, store, contents.manifest, was_cut_off=mark.exists())
                 _begin(settings, store, mark)
                 check_free(mark, contents.size)
                 _unpack(path, contents.manifest, settings.files_dir, store, on_bytes)
@@ -116,7 +119,7 @@ def _check_kind(manifest: Manifest, store: Store) -> None:
         )
 
 
-def _check_empty(settings: Settings, store: Store, *, was_cut_off: bool) -> None:
+def _check_empty(settings: Settings, store: Store, manifest: Manifest, *, was_cut_off: bool) -> None:
     """Refuse what holds data; a restore that was cut off left only what the mark stands for."""
     if store.is_sqlite:
         path = Path(store.url.database or "")
@@ -125,7 +128,7 @@ def _check_empty(settings: Settings, store: Store, *, was_cut_off: bool) -> None
                 f"{path} is there already, and a backup is restored into an empty installation: stop Cuadre and move "
                 "it elsewhere with its -wal and -shm files, or name another CUADRE_DATA_DIR"
             )
-    else:
+    elif not (was_cut_off and _is_loaded(store, manifest)):
         with store.reading() as session:
             if sa.inspect(session.connection()).get_table_names():
                 raise WorkError(
@@ -178,15 +181,30 @@ def unpack(path: Path, manifest: Manifest, folder: Path, store: Store, *, on_byt
         draft.rename(final)
         sync_folder(final.parent)
         return
+    is_loaded = _is_loaded(store, manifest)
     with store.connection() as connection:
-        schema.upgrade_to(connection, manifest.version)
-        databases.empty_tables(connection, manifest.tables)
+        if not is_loaded:
+            schema.upgrade_to(connection, manifest.version)
+            databases.empty_tables(connection, manifest.tables)
         for member in container.read_members(path, on_bytes=on_bytes):
             if member.name.startswith(f"{FILES}/"):
                 _write(member, folder / member.name)
-            elif member.name.startswith(f"{DATABASE}/"):
+            elif member.name.startswith(f"{DATABASE}/") and not is_loaded:
                 databases.load_part(connection, manifest.tables, member)
-        databases.set_sequences(connection, manifest.sequences)
+        if not is_loaded:
+            databases.set_sequences(connection, manifest.sequences)
+            connection.execute(sa.text(f"COMMENT ON TABLE alembic_version IS '{_name_of(manifest)}'"))
+
+
+def _is_loaded(store: Store, manifest: Manifest) -> bool:
+    """Return True if a restore of this backup that was cut off has filled this PostgreSQL already."""
+    with store.reading() as session:
+        left: str | None = session.scalar(_LEFT_NAME)
+    return left == _name_of(manifest)
+
+
+def _name_of(manifest: Manifest) -> str:
+    return "restored from " + hashlib.sha256(msgspec.json.encode(manifest)).hexdigest()
 
 
 def _write(member: container.Digesting, path: Path) -> None:

@@ -252,6 +252,7 @@ class Settings(LoginSettings):
     data_dir: Path
     shared_dir: Path | None = None
     config_dir: Path
+    config_name: str = "cuadre.toml"
     api_version: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]{1,40}$")
     header_prefix: str = Field(default="Fintoc", pattern=r"^[A-Za-z][A-Za-z0-9-]{0,39}$")
     webhook_secrets: Secrets = ()

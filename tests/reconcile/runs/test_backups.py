@@ -19,6 +19,7 @@ from consumer.backup.making import make_backup
 from consumer.backup.nightly import run_nightly_backup
 from consumer.backup.restoring import check_whole, restore
 from consumer.backup_age import check_backups
+from consumer.config import load
 from consumer.facts.clock import utc_now
 from consumer.facts.encryption import ENCRYPTED
 from consumer.facts.installation import Installation
@@ -30,7 +31,7 @@ from reconcile.kept import snapshots
 from reconcile.runs.proof import prove
 from reports import second_factor
 from tests.databases import make_database
-from tests.merchant import row_of, start_apart
+from tests.merchant import environ_of, row_of, start_apart
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import Prepare, World
@@ -280,15 +281,33 @@ def test_a_restore_that_is_killed_never_looks_whole(
     with pytest.raises(WorkError, match="a restore into this installation did not end: run cuadre restore FILE again"):
         check_whole(empty)
     store = Store(empty.database_url)
-    if not store.is_sqlite and step in {"_put_secrets", "schema.upgrade"}:
-        # The database came back whole, in one transaction.
-        with pytest.raises(WorkError, match="name an empty database"):
-            restore(backup, empty)
-    else:
+    restore(backup, empty)
+    assert _rows(store) == _rows(installation.store)
+    assert "mappings/erp.toml" in _files(empty.data_dir)
+    check_whole(empty)
+    with pytest.raises(WorkError, match="already, and a backup is restored into an empty installation"):
         restore(backup, empty)
-        assert _rows(store) == _rows(installation.store)
-        check_whole(empty)
     store.close()
+
+
+def test_the_file_of_settings_is_sealed_under_its_own_name(
+    closed: "World", installation: Installation, empty: Settings, tmp_path: Path
+) -> None:
+    """CUADRE_CONFIG may name any file; it comes back next to the account map."""
+    folder = tmp_path / "etc"
+    folder.mkdir()
+    for name in ("shop.toml", "accounts.toml", "other.toml"):
+        (folder / name).write_text(f"# {name}\n", encoding="utf-8")
+    own = installation.settings.model_copy(update={"config_dir": folder, "config_name": "shop.toml"})
+    path = tmp_path / "backups" / "named.tar.gz"
+    make_backup(Installation(own, installation.store), path, now=NOW)
+    restored = restore(path, empty)
+    assert restored.secrets is not None
+    assert restored.secrets.files == {"shop.toml": "# shop.toml\n", "accounts.toml": "# accounts.toml\n"}
+    (folder / "shop.toml").write_text("", encoding="utf-8")
+    read = load(environ_of("http://provider.test", tmp_path, config=str(folder / "shop.toml")), folder=tmp_path)
+    assert (read.config_dir, read.config_name) == (folder, "shop.toml")
+    assert closed.connection == "main"
 
 
 def test_a_full_or_forbidden_target_is_one_sentence(

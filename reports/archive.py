@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -16,6 +16,7 @@ from consumer.facts.money import format_decimal
 from consumer.facts.store import Turn, take_turn
 from consumer.facts.work import Completion
 from reconcile.kept.chunks import DamagedRowsError
+from reconcile.kept.records import read_closed_periods
 from reports import catalogue, files
 from reports.catalogue import NoRunError
 from reports.export import Format
@@ -109,7 +110,31 @@ def night(installation: Installation, connection: Connection, *, on: date, now: 
         kept = keep_nightly(installation, connection, on=on, now=now)
     except (NoRunError, NotWritableError, DamagedRowsError) as error:
         return Night(Completion.NOTHING_DONE, [f"{connection.name}: report: {error}"])
-    return Night(Completion.DONE, [f"{connection.name}: report: {len(kept)} files of {on}"])
+    gone = forget_old(installation, now=now)
+    older = f", {gone} older ones deleted" if gone else ""
+    return Night(Completion.DONE, [f"{connection.name}: report: {len(kept)} files of {on}{older}"])
+
+
+def forget_old(installation: Installation, *, now: datetime) -> int:
+    """Delete files that are past CUADRE_ARCHIVE_DAYS; those of a run that a closed period stands on stay for ever.
+
+    A file goes before its row, so that what a crash leaves is found again.
+    """
+    before = now - timedelta(days=installation.settings.archive_days)
+    with installation.store.reading() as session:
+        names = [own.name for own in installation.settings.all_connections]
+        standing = {f"{name}:{period.run_id}" for name in names for period in read_closed_periods(session, name)}
+        old = session.scalars(sa.select(ReportFile).where(col(ReportFile.made_at) < before)).all()
+    gone = [file for file in old if standing.isdisjoint(file.run_ids.split())]
+    for file in gone:
+        path = installation.settings.files_dir / file.path
+        path.unlink(missing_ok=True)
+        shared_files.withdraw(installation, path)
+        with installation.store.transaction() as session:
+            session.execute(
+                sa.delete(ReportFile).where(col(ReportFile.id) == file.id, col(ReportFile.made_at) < before)
+            )
+    return len(gone)
 
 
 def keep_nightly(installation: Installation, connection: Connection, *, on: date, now: datetime) -> list[ReportFile]:

@@ -266,6 +266,7 @@ class Settings(LoginSettings):
     max_body_bytes: int = Field(default=1048576, gt=0, le=1_000_000_000)
     max_attempts: int = Field(default=8, gt=0, le=1_000)
     retention_days: int = Field(default=400, gt=0, le=36_500)
+    archive_days: int = Field(default=2_200, gt=0, le=36_500)
     secret_key: SecretKey
     generated_key: Path | None = None
     public_url: Url | None = None

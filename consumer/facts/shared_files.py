@@ -86,12 +86,13 @@ def fetch_folder(installation: Installation, folder: Path) -> None:
     shutil.rmtree(draft, ignore_errors=True)
 
 
-def withdraw(installation: Installation, folder: Path) -> None:
-    """Take everything of a folder out of the database."""
+def withdraw(installation: Installation, path: Path) -> None:
+    """Take a file, or everything of a folder, out of the database."""
     if _is_in_database(installation):
-        inside = col(SharedFile.path).startswith(f"{_name(installation, folder)}/", autoescape=True)
+        name = _name(installation, path)
+        inside = col(SharedFile.path).startswith(f"{name}/", autoescape=True)
         with installation.store.connection() as connection:
-            connection.execute(sa.delete(_FILE).where(inside))
+            connection.execute(sa.delete(_FILE).where(sa.or_(_FILE.c.path == name, inside)))
 
 
 def withdraw_old(installation: Installation, place: Path, *, before: datetime) -> None:

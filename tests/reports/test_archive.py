@@ -3,7 +3,7 @@
 import hashlib
 import io
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import openpyxl
@@ -14,8 +14,9 @@ from flask.testing import FlaskClient
 from sqlmodel import col
 
 from consumer.facts.installation import Installation
+from consumer.facts.tables.jobs import SharedFile
 from consumer.facts.work import Completion
-from reconcile.tables import ExceptionRow
+from reconcile.tables import ExceptionRow, Period
 from reports import archive
 from reports.listing import Wanted
 from reports.tables import ReportFile
@@ -120,3 +121,31 @@ def test_a_data_folder_that_takes_no_file_is_named(reconciled: Installation) -> 
     assert night.lines == [f"main: report: {name} cannot be written in the data folder: Not a directory"]
     with reconciled.store.reading() as session:
         assert not archive.list_files(session, Wanted(["main"]))
+
+
+@pytest.mark.both_databases
+def test_files_past_their_time_go_but_evidence_of_closed_periods(
+    reconciled: Installation, keep_run: Callable[..., None]
+) -> None:
+    """Six years keep any file, a closed period its own for ever; one that a crash took before its row is no matter."""
+    connection, years = reconciled.settings.connection("main"), timedelta(days=2_200)
+    standing = archive.keep_nightly(reconciled, connection, on=DAY, now=NOW)
+    with reconciled.store.transaction() as session:
+        keep_run(session, "main", "run-2", number=43, as_of=date(2026, 10, 9))
+        session.add(Period(connection="main", until=DAY, ends_at=NOW, run_id="run-1", reason="month end",
+                           closed_by="ana", closed_at=NOW))  # fmt: skip
+    other = archive.keep_nightly(reconciled, connection, on=date(2026, 10, 9), now=NOW)
+    assert {row.run_ids for row in standing} == {"main:run-1"}
+    assert {row.run_ids for row in other} == {"main:run-2"}
+    (reconciled.settings.files_dir / other[0].path).unlink()
+
+    assert archive.forget_old(reconciled, now=NOW + years) == 0
+    assert archive.forget_old(reconciled, now=NOW + years + timedelta(seconds=1)) == len(other)
+    with reconciled.store.reading() as session:
+        left = {row.path for row in archive.list_files(session, Wanted(["main"]))}
+        assert session.scalar(sa.select(sa.func.count()).select_from(SharedFile).where(
+            col(SharedFile.path).in_([row.path for row in other]))) == 0  # fmt: skip
+    assert left == {row.path for row in standing}
+    assert [(reconciled.settings.files_dir / row.path).exists() for row in (*standing, *other)] == (
+        [True] * len(standing) + [False] * len(other)
+    )

@@ -41,6 +41,7 @@ DOORS = {
         "reconcile.desk.removals",
         "reconcile.desk.worklist",
         "reconcile.runs.comparison",
+        "reconcile.runs.pending",
         "reconcile.journal",
     ),
     "sandbox": (),

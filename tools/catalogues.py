@@ -99,6 +99,7 @@ SECTIONS = {
     "sheet": "The list of exceptions as a sheet.",
     "trouble": "What is wrong with events; a number comes first.",
     "errand": "Work that was started.",
+    "pending": "Rows shown as the next run will say them.",
     "run": "A run that a person started: how far it is, how it ended. Each step stands alone.",
     "trail": "What people did.",
     "late": "How late events arrive.",

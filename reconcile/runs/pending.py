@@ -86,7 +86,11 @@ def find_pending(
         snapshots.bring(installation, run.connection, run.id)
         kept = snapshots.read_frame(installation.settings.files_dir, run.connection, run.id, "decisions")
     except SnapshotError:
-        return None
+        since = sa.select(Decision).where(
+            col(Decision.connection) == run.connection, col(Decision.at) > run.finished_at
+        )
+        later = session.scalars(since.order_by(col(Decision.id))).all()
+        return Pending(run, later) if later else None
     decisions = read_decisions(session, connection)
     waiting = _list_waiting(session, connection.name, kept, decisions)
     if not waiting:

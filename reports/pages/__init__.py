@@ -44,6 +44,7 @@ from reports.pages import (
     operations,
     packs,
     payouts,
+    pending,
     people,
     running,
     settings,
@@ -207,6 +208,9 @@ def _words() -> dict[str, object]:
         "rate": lambda text: text.replace(".", ",") if language == "es-CL" else text,
         "report_title": lambda name: title_of(name, language),
         "menu": _menu,
+        "pending_now": pending.pending_now,
+        "count_changes": pending.count_changes,
+        "has_runs": running.may_run,
         "same_page": desk.same_page,
         # Asked only where a page offers files: a page that refuses an unknown connection has none to offer.
         "offered_profile": lambda: desk.home_connection().country.profile,

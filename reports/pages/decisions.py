@@ -13,7 +13,7 @@ from reconcile.desk import decisions
 from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
 from reports import bookkeeping, cases, standing
 from reports.dossiers import find_dossier
-from reports.pages import desk
+from reports.pages import desk, pending
 from reports.pages.protection import need
 from reports.pages.words import refusal
 from reports.people import Role
@@ -37,6 +37,8 @@ def show_case(connection: str, exception_id: str) -> ResponseReturnValue:
     return render_template(
         "case.html",
         case=found,
+        payment=pending.on_payment(found.payment),
+        waiting=pending.pending_now().get(connection),
         row=found.row,
         age=max(0, calendar.days_between(found.row.aged_from, found.row.resolved_on or as_of)),
         kinds=list(Adjustment),
@@ -135,7 +137,8 @@ def show_document(connection: str, doc_key: str) -> ResponseReturnValue:
         dossier=dossier,
         late=late,
         document=dossier.document,
-        result=dossier.result,
+        result=pending.on_document(dossier.result, connection),
+        lines=pending.on_lines(dossier.lines, connection, doc_key=doc_key),
         kinds=list(Adjustment),
         may_decide=desk.reader().role.may(Role.FINANCE),
     )

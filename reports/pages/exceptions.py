@@ -1,6 +1,7 @@
 """The work list: what a person must look at, gravest first, with its age in bank days."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from flask import Blueprint, Response, abort, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -12,7 +13,7 @@ from reports import files, standing
 from reports import sheet as sheets
 from reports.export import Format
 from reports.files import MIME, Shape
-from reports.pages import desk, staging
+from reports.pages import desk, pending, staging
 from reports.pages.decisions import BULK, decide_one
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
@@ -47,6 +48,7 @@ def index() -> ResponseReturnValue:
         runs = standing.runs_now(session, desk.names(), desk.today())
         page = standing.exceptions(session, desk.names(), asked, desk.page_number())
         owners = standing.owners(session, desk.names())
+    page = replace(page, rows=pending.on_exceptions(page.rows))
     day_of = {run.connection: run.as_of for run in runs}
     calendars = calendars_of(desk.installation(), desk.connections(), runs)
     ages = {}

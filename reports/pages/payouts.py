@@ -1,6 +1,7 @@
 """Payouts: the list with its filters, and one payout from gross to net with every item and document behind it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 
 from flask import Blueprint, abort, render_template, request
@@ -8,7 +9,7 @@ from flask.typing import ResponseReturnValue
 
 from reconcile.rules.outcomes import Code, Recon
 from reports import bookkeeping, frames, standing
-from reports.pages import desk
+from reports.pages import desk, pending
 from reports.pages.drawing import Bar, bars
 from reports.shapes.spans import Row, Span
 from reports.standing import PayoutFilter
@@ -35,6 +36,7 @@ def index() -> ResponseReturnValue:
     with desk.installation().store.reading() as session:
         runs = standing.runs_now(session, desk.names(), desk.today())
         page = standing.payouts(session, runs, asked, desk.page_number())
+    page = replace(page, rows=pending.on_payouts(page.rows))
     return render_template("payouts.html", page=page, asked=asked, statuses=STATUSES, runs=runs)
 
 
@@ -47,10 +49,11 @@ def show(payout_id: str) -> ResponseReturnValue:
             abort(404)
         own = [run for run in runs if run.connection == payout["connection"]]
         lines = list(frames.line_rows(session, own, Span(), payout_id=payout_id))
+        [payout], lines = pending.on_payouts([payout]), pending.on_lines(lines, own[0].connection, payout_id=payout_id)
         every = len(lines)
         kind, item = desk.choice("type", _TYPES), request.args.get("item", "")[:200]
         lines = [line for line in lines if kind in {"", line["resource_type"]} and item in {"", line["resource_id"]}]
-        found = standing.exceptions_of(session, payout["connection"], payout_id)
+        found = pending.on_exceptions(standing.exceptions_of(session, payout["connection"], payout_id))
         late = bookkeeping.find_late_facts(session, payout["connection"], "payout", payout_id)
     return render_template(
         "payout.html",

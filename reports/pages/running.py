@@ -18,7 +18,7 @@ from reconcile.runs import comparison
 from reconcile.runs.comparison import Change
 from reconcile.tables import Run
 from reports import run_history, standing
-from reports.pages import desk
+from reports.pages import desk, pending
 from reports.pages.protection import need
 from reports.people import Role
 
@@ -48,7 +48,8 @@ def show(connection: str) -> ResponseReturnValue:
     own = desk.find_connection(connection)
     with desk.installation().store.reading() as session:
         progress = find_progress(session, own.name)
-    return render_template("running.html", own=own.name, progress=progress, most=_MOST_CHANGES, may_run=_may_run())
+    return render_template("running.html", own=own.name, progress=progress, most=_MOST_CHANGES, may_run=may_run(),
+                           waiting=pending.pending_now().get(own.name))  # fmt: skip
 
 
 def find_progress(session: Session, connection: str) -> Progress | None:
@@ -109,7 +110,7 @@ def cancel(connection: str) -> ResponseReturnValue:
     return redirect(url_for("running.show", connection=own.name))
 
 
-def _may_run() -> bool:
+def may_run() -> bool:
     found = desk.errands()
     return found is not None and found.reconcile is not None and desk.reader().role.may(Role.FINANCE)
 

@@ -11,7 +11,7 @@ from consumer.facts.columns import Column
 from reports import catalogue, standing, windows
 from reports.catalogue import NoRunError
 from reports.listing import Page
-from reports.pages import desk
+from reports.pages import desk, pending
 from reports.pages.drawing import Bar, bars
 from reports.pages.words import refusal
 from reports.query import Query
@@ -75,7 +75,7 @@ def show(place: str) -> ResponseReturnValue:
         place=place,
         name=PLACES[place],
         columns=choose_columns(found),
-        page=Page(found.report.table.to_pylist(), number, found.total, ROWS),
+        page=Page(pending.on_report(found.report.table.to_pylist()), number, found.total, ROWS),
         ageing=draw_ageing(ages),
         credit_sums={currency: sums[CREDIT] for currency, sums in sorted(ages.items()) if CREDIT in sums},
         credit_rows=Page(too_much.report.table.to_pylist(), 1, too_much.total, ROWS) if too_much else None,

@@ -1,0 +1,118 @@
+"""Decisions that no run has counted with yet, on every page: rows as the next run will say them, marked as pending."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from flask import g
+from sqlmodel import Session
+
+from reconcile.runs.pending import Pending, find_pending
+from reports import standing
+from reports.pages import desk
+from reports.shapes.spans import Row
+
+# What a pending exception will be.
+CLOSES, CHANGES, REOPENS = "closes", "changes", "reopens"
+_FIGURES_OF_DOCUMENT = ("outcome", "paid", "credited", "balance")
+
+
+def pending_now() -> Mapping[str, Pending]:
+    """Return by connection what waits for the next run, of those the reader sees; found once a request."""
+    if "pending" not in g:
+        with desk.installation().store.reading() as session:
+            g.pending = _find(session)
+    found: Mapping[str, Pending] = g.pending
+    return found
+
+
+def _find(session: Session) -> dict[str, Pending]:
+    own = {connection.name: connection for connection in desk.visible_connections()}
+    found = {}
+    for run in standing.runs_now(session, list(own), desk.today()):
+        waiting = find_pending(session, desk.installation(), own[run.connection], run, now=desk.now())
+        if waiting is not None:
+            found[run.connection] = waiting
+    return found
+
+
+def count_changes(waiting: Pending) -> Mapping[str, int]:
+    """Count what changes by kind: documents, items, payouts, exceptions."""
+    return Counter(change.kind for change in waiting.changes)
+
+
+def on_payouts(rows: Iterable[Row]) -> list[Row]:
+    return [_over(row, waiting.payouts.get(row["payout_id"])) if (waiting := _of(row)) else row for row in rows]
+
+
+def on_document(row: Row | None, connection: str) -> Row | None:
+    waiting = pending_now().get(connection)
+    return row if row is None or waiting is None else _over(row, waiting.documents.get(row["doc_key"]))
+
+
+def on_payment(row: Row | None) -> Row | None:
+    """Return a payment's first line as it will be."""
+    if row is None or (waiting := _of(row)) is None:
+        return row
+    return _over(row, next(iter(waiting.lines.get(row["resource_id"], ())), None))
+
+
+def on_lines(rows: Sequence[Row], connection: str, **mine: str) -> list[Row]:
+    """Replace the lines of items that change by all their lines to be that have these values."""
+    waiting = pending_now().get(connection)
+    if waiting is None:
+        return list(rows)
+    found, items = [], dict.fromkeys(row["resource_id"] for row in rows)
+    for item in [*items, *(waiting.lines.keys() - items.keys())]:
+        later = waiting.lines.get(item)
+        own = [row for row in rows if row["resource_id"] == item]
+        if later is None:
+            found += own
+        else:
+            fitting = (row for row in later if all(row[name] == value for name, value in mine.items()))
+            found += [{**row, "connection": connection, "pending": CHANGES} for row in fitting]
+    return found
+
+
+def on_exceptions(rows: Iterable[Row]) -> list[Row]:
+    """Mark exceptions that will close or change, with the amount they will have."""
+    found = []
+    for row in rows:
+        waiting = pending_now().get(row["connection"])
+        later = waiting.changed.get(row["id"]) if waiting else None
+        found.append(row if later is None else {**row, **_figures(later), "pending": _say(later)})
+    return found
+
+
+def _figures(later: Mapping[str, object]) -> Row:
+    return {name: later[name] for name in ("amount_at_risk", "severity") if name in later}
+
+
+def _say(later: Mapping[str, object]) -> str:
+    if later.get("resolved_on") is not None:
+        return CLOSES
+    return REOPENS if "resolved_on" in later else CHANGES
+
+
+def on_report(rows: Iterable[Row]) -> list[Row]:
+    """Show documents and items of a report as they will be, in the columns that the report has."""
+    return [_on_report(row) for row in rows]
+
+
+def _on_report(row: Row) -> Row:
+    waiting = _of(row)
+    if waiting is None:
+        return row
+    later = waiting.documents.get(row.get("doc_key") or "")
+    if later is not None and "balance" in row:
+        figures = {name: later[name] for name in _FIGURES_OF_DOCUMENT if name in row}
+        return row | figures | ({"state": later["outcome"]} if "state" in row else {}) | {"pending": CHANGES}
+    lines = waiting.lines.get(row.get("resource_id") or "")
+    return {**row, "outcome": lines[0]["outcome"], "pending": CHANGES} if lines and "outcome" in row else row
+
+
+def _of(row: Row) -> Pending | None:
+    return pending_now().get(row.get("connection") or "")
+
+
+def _over(row: Row, later: Row | None) -> Row:
+    return row if later is None else {**row, **later, "pending": CHANGES}

@@ -15,6 +15,7 @@ from sqlmodel import Session, col
 from reconcile.desk import decisions
 from reconcile.desk.decisions import Pair
 from reconcile.kept import chunks, extracts
+from reconcile.rules.outcomes import WITHOUT_DOCUMENT
 from reconcile.tables import Decision, ExceptionChange, ExceptionRow, LocalInvoice, Run
 from reports.shapes.spans import Row
 
@@ -22,6 +23,8 @@ from reports.shapes.spans import Row
 Evidence: TypeAlias = dict[str, object]
 _MOST_CANDIDATES = 20
 _NO_DATE = date.max
+_NO_AMOUNT = -1
+_MOST_FOUND = 200
 _PAYMENTS = ("payment_intent", "charge")
 
 
@@ -51,14 +54,16 @@ class Case:
         return sorted([*self.history, *self.decided], key=lambda one: one.at)
 
 
-def find_case(session: Session, runs: Sequence[Run], connection: str, exception_id: str) -> Case | None:
+def find_case(
+    session: Session, runs: Sequence[Run], connection: str, exception_id: str, named: Sequence[str] | None = None
+) -> Case | None:
     row = session.get(ExceptionRow, (connection, exception_id))
     if row is None:
         return None
     run = next((run for run in runs if run.connection == connection), None)
     evidence = to_evidence(row.evidence)
     payment = find_payment(session, run, row.resource_id, payout_id=row.payout_id) if run and row.resource_id else None
-    candidates = find_candidates(session, run, payment, evidence) if run and payment else []
+    candidates = find_candidates(session, run, payment, evidence, named) if run and payment else []
     about = Pair(connection, row.resource_id or "", "" if row.resource_id else row.doc_key or "")
     stand = decisions.standing(session, about) if row.resource_id or row.doc_key else []
     changes = decisions.history(session, connection, exception_id)
@@ -110,20 +115,22 @@ def find_payment(session: Session, run: Run, resource_id: str, *, payout_id: str
     return None
 
 
-def find_candidates(session: Session, run: Run, payment: Row, evidence: Evidence) -> list[Row]:
+def find_candidates(
+    session: Session, run: Run, payment: Row, evidence: Evidence, named: Sequence[str] | None = None
+) -> list[Row]:
     """List open documents that could be meant: named by the evidence, of the same customer, or of the same amount.
 
     Those that the payment was applied to are left out. The closest in amount come first; what distinguishes those
-    that look alike is in their columns.
+    that look alike is in their columns. Where documents are named by a search, only these are listed.
     """
     amount = abs(payment["amount_signed"])
     could_be = extracts.find_open(
         session,
         run,
         currency=payment["currency"],
-        amount=amount,
-        customer=payment["customer_tax_id"],
-        doc_keys=_keys_in(evidence),
+        amount=amount if named is None else _NO_AMOUNT,
+        customer=payment["customer_tax_id"] if named is None else None,
+        doc_keys=_keys_in(evidence) if named is None else named,
     )
     lines = chunks.find_lines(session, run, "resource_id", payment["resource_id"])
     applied = {line["doc_key"] for line in lines if line["applied_amount"]}
@@ -136,6 +143,53 @@ def find_candidates(session: Session, run: Run, payment: Row, evidence: Evidence
         {**row, "order_ref": orders.get(row["doc_key"], ""), "difference": amount - row["balance"]} for row in nearest
     ]
     return compare_candidates(payment, compared)
+
+
+def find_named(session: Session, connection: str, text: str, *, amount: int | None) -> list[str]:
+    """Return the keys of valid documents by key, folio, UUID, order, part of the customer's name, tax id or total."""
+    invoice, bare = LocalInvoice, text.strip()
+    mine = sa.select(col(invoice.doc_key)).where(col(invoice.connection) == connection, col(invoice.status) == "valid")
+    exact = (invoice.doc_key, invoice.folio, invoice.order_ref)
+    named = [col(column) == bare for column in exact] + [col(invoice.uuid) == bare.lower()]
+    found = session.scalars(mine.where(sa.or_(*named)).order_by(col(invoice.doc_key)).limit(_MOST_FOUND)).all()
+    if found:
+        return list(found)
+    tax_id = sa.func.replace(sa.func.upper(bare), ".", "")
+    loose = [sa.func.lower(col(invoice.customer_name)).contains(bare.lower(), autoescape=True)]
+    loose += [sa.func.replace(col(invoice.customer_tax_id), ".", "") == tax_id]
+    loose += [col(invoice.total) == amount] if amount is not None else []
+    return list(session.scalars(mine.where(sa.or_(*loose)).order_by(col(invoice.doc_key)).limit(_MOST_FOUND)))
+
+
+def find_payments(session: Session, document: LocalInvoice, amount: int) -> list[Row]:
+    """List payments without a certain document that could pay this one: its customer's first, nearest amount first."""
+    row = ExceptionRow
+    mine = sa.select(row).where(
+        col(row.connection) == document.connection, col(row.resolved_on).is_(None),
+        col(row.currency) == document.currency, col(row.code).in_(WITHOUT_DOCUMENT), col(row.resource_id).is_not(None),
+    )  # fmt: skip
+    is_own = sa.case((col(row.customer_name) == (document.customer_name or "-"), 0), else_=1)
+    nearest = mine.order_by(is_own, sa.func.abs(col(row.amount_at_risk) - amount), col(row.id)).limit(_MOST_CANDIDATES)
+    return [
+        {"row": one, "seen": _newest(session, Pair(one.connection, one.resource_id or ""))}
+        for one in session.scalars(nearest)
+    ]
+
+
+def _newest(session: Session, pair: Pair) -> int:
+    return max((decision.id or 0 for decision in decisions.standing(session, pair)), default=0)
+
+
+def suggest(payment: Row | None, evidence: Evidence, candidates: Sequence[Row]) -> str:
+    """Return the document that is likely meant: what the rules suggest, else the only one of the amount."""
+    if payment is None or payment["applied_amount"]:
+        return ""
+    listed = {row["doc_key"] for row in candidates}
+    named = evidence.get("suggestion")
+    if isinstance(named, str) and named in listed:
+        return named
+    equal = [row["doc_key"] for row in candidates if row["difference"] == 0]
+    return equal[0] if len(equal) == 1 else ""
 
 
 def _orders(session: Session, connection: str, doc_keys: Sequence[str]) -> dict[str, str]:

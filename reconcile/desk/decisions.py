@@ -80,6 +80,11 @@ def currency_of(session: Session, pair: Pair) -> str:
     return (_payment(session, pair).currency or "") if pair.resource_id else _document(session, pair).currency
 
 
+def amount_of(session: Session, pair: Pair) -> int:
+    """Return the amount of a payment."""
+    return _payment(session, pair).amount or 0
+
+
 def match(
     session: Session, pair: Pair, signed: Signature, *, amount: int | None = None, seen: int | None = None
 ) -> Decision:

@@ -18,6 +18,7 @@ from consumer.facts.approvals import ApprovalNeededError
 from consumer.facts.durable import is_disk_shut
 from consumer.facts.installation import Installation
 from consumer.facts.messages import LANGUAGES, Message, is_translated, translate, word
+from consumer.facts.money import digits_of
 from consumer.facts.names import format_tax_id
 from consumer.facts.texts import shorten
 from consumer.facts.work import Errands
@@ -209,6 +210,7 @@ def _words() -> dict[str, object]:
         "report_title": lambda name: title_of(name, language),
         "menu": _menu,
         "pending_now": pending.pending_now,
+        "decimals_of": digits_of,
         "count_changes": pending.count_changes,
         "has_runs": running.may_run,
         "same_page": desk.same_page,

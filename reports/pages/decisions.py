@@ -7,13 +7,14 @@ from flask.typing import ResponseReturnValue
 from sqlmodel import Session
 
 from consumer.facts.clock import local_date
+from consumer.facts.installation import Connection
 from consumer.facts.messages import translate
 from consumer.facts.money import MoneyError, to_minor
 from reconcile.desk import decisions
 from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
 from reports import bookkeeping, cases, standing
 from reports.dossiers import find_dossier
-from reports.pages import desk, pending
+from reports.pages import desk, matching, pending
 from reports.pages.protection import need
 from reports.pages.words import refusal
 from reports.people import Role
@@ -29,7 +30,9 @@ def show_case(connection: str, exception_id: str) -> ResponseReturnValue:
     own = desk.find_connection(connection)
     with desk.installation().store.reading() as session:
         runs = standing.runs_now(session, [own.name], desk.today())
-        found = cases.find_case(session, runs, connection, exception_id)
+        wanted = desk.search()
+        named = cases.find_named(session, connection, wanted, amount=_amount_in(wanted, own)) if wanted else None
+        found = cases.find_case(session, runs, connection, exception_id, named)
     if found is None:
         abort(404)
     as_of = max((run.as_of for run in runs), default=found.row.last_seen_on)
@@ -38,7 +41,8 @@ def show_case(connection: str, exception_id: str) -> ResponseReturnValue:
         "case.html",
         case=found,
         payment=pending.on_payment(found.payment),
-        waiting=pending.pending_now().get(connection),
+        suggested="" if wanted else cases.suggest(found.payment, found.evidence, found.candidates),
+        wanted=wanted,
         row=found.row,
         age=max(0, calendar.days_between(found.row.aged_from, found.row.resolved_on or as_of)),
         kinds=list(Adjustment),
@@ -103,6 +107,17 @@ def _about_a_pair(take: Decide) -> Decide:
     return act
 
 
+def _match_several(session: Session, connection: str, _exception_id: str, signed: Signature, _version: int) -> None:
+    matching.match_documents(session, connection, signed, _form_number("seen"))
+
+
+def _match_named(session: Session, connection: str, _exception_id: str, signed: Signature, _version: int) -> None:
+    doc_key = matching.find_document(session, connection, desk.form_text("doc_key"))
+    decisions.match(
+        session, Pair(connection, desk.form_text("resource_id"), doc_key), signed, seen=_form_number("seen")
+    )
+
+
 def _adjust(session: Session, connection: str, _exception_id: str, signed: Signature, _version: int) -> None:
     _adjust_pair(session, _pair(connection), signed)
 
@@ -115,7 +130,8 @@ EDITS: dict[str, Decide] = {"assign": _assign, "note": _note, "resolve": _resolv
 _SELF_EXPLAINING = ("assign", "note")
 ACTIONS: dict[str, Decide] = {
     **EDITS,
-    "match": _about_a_pair(decisions.match),
+    "match": _match_named,
+    "match-several": _match_several,
     "unmatch": _about_a_pair(decisions.unmatch),
     "decline": _about_a_pair(decisions.decline),
     "withdraw": _about_a_pair(decisions.withdraw),
@@ -130,6 +146,9 @@ def show_document(connection: str, doc_key: str) -> ResponseReturnValue:
         runs = standing.runs_now(session, [desk.find_connection(connection).name], desk.today())
         dossier = find_dossier(session, runs, connection, doc_key)
         late = bookkeeping.find_late_facts(session, connection, "document", doc_key)
+        result = pending.on_document(dossier.result, connection) if dossier else None
+        balance = result["balance"] if result else 0
+        payments = cases.find_payments(session, dossier.document, balance) if dossier and balance > 0 else []
     if dossier is None:
         abort(404)
     return render_template(
@@ -137,11 +156,21 @@ def show_document(connection: str, doc_key: str) -> ResponseReturnValue:
         dossier=dossier,
         late=late,
         document=dossier.document,
-        result=pending.on_document(dossier.result, connection),
+        result=result,
+        payments=payments,
         lines=pending.on_lines(dossier.lines, connection, doc_key=doc_key),
         kinds=list(Adjustment),
         may_decide=desk.reader().role.may(Role.FINANCE),
     )
+
+
+@documents.post("/<connection>/match", endpoint="match")
+def match_payments(connection: str) -> ResponseReturnValue:
+    """Match the payments that were picked with one document."""
+    need(Role.FINANCE)
+    pair = Pair(desk.find_connection(connection).name, doc_key=desk.form_text("doc_key"))
+    refused = take_decision(lambda session, signed: matching.match_payments(session, connection, signed))
+    return _back_to_document(refused, "done.match-several", pair)
 
 
 @documents.post("/<connection>", endpoint="withdraw")
@@ -196,6 +225,14 @@ def _adjust_pair(session: Session, pair: Pair, signed: Signature) -> None:
     seen = _form_number("seen")
     decision = decisions.adjust(session, pair, signed, amount=amount, kind=Adjustment(kind), seen=seen)
     decisions.use_approval(session, decision, desk.installation().settings.approvals)
+
+
+def _amount_in(text: str, own: Connection) -> int | None:
+    """Read a search as an amount, where it is one."""
+    try:
+        return to_minor(notation.to_plain(text, desk.language()), own.country.currency)
+    except (MoneyError, ValueError):
+        return None
 
 
 def _form_number(name: str) -> int:

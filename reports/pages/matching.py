@@ -1,0 +1,81 @@
+"""One payment with several documents, or several payments with one document, and what remains, in one decision."""
+
+from collections.abc import Sequence
+
+from flask import request
+from sqlmodel import Session
+
+from reconcile.desk import decisions
+from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
+from reconcile.kept import chunks
+from reports import cases, standing
+from reports.pages import desk, pending
+
+MOST_AT_ONCE = 50
+
+
+def match_documents(session: Session, connection: str, signed: Signature, seen: int) -> None:
+    """Match the payment of the form with the documents it picks, in their order."""
+    payment, picked = desk.form_text("resource_id"), _picked()
+    for place, doc_key in enumerate(picked):
+        # What this form decides itself is nothing that another person decided meanwhile.
+        decisions.match(session, Pair(connection, payment, doc_key), signed, seen=None if place else seen)
+    _settle(session, connection, [payment], picked, signed)
+
+
+def match_payments(session: Session, connection: str, signed: Signature) -> None:
+    """Match the payments that the form picks, each with the newest decision it showed, with its document."""
+    doc_key, payments = desk.form_text("doc_key"), []
+    for pick in _picked():
+        payment, _, seen = pick.rpartition("/")
+        number = desk.whole_number(seen)
+        if number is None:
+            raise desk.BadQueryError("pages.bad_number", name="pick", value=pick[:40])
+        decisions.match(session, Pair(connection, payment, doc_key), signed, seen=number)
+        payments.append(payment)
+    _settle(session, connection, payments, [doc_key], signed)
+
+
+def _picked() -> list[str]:
+    found = list(dict.fromkeys(request.form.getlist("pick")))
+    if not found:
+        raise DecisionError("desk.pick_first")
+    if len(found) > MOST_AT_ONCE:
+        raise DecisionError("desk.too_many_at_once", most=MOST_AT_ONCE)
+    return found
+
+
+def _settle(
+    session: Session, connection: str, payments: Sequence[str], documents: Sequence[str], signed: Signature
+) -> None:
+    """Accept what remains on the last document as what the form says it is; without a word it stays open."""
+    kind = request.form.get("rest", "")
+    if not kind:
+        return
+    if kind not in set(Adjustment):
+        raise desk.BadQueryError("pages.not_one_of", name="rest", value=kind[:20], known=", ".join(Adjustment))
+    paid = sum(decisions.amount_of(session, Pair(connection, payment)) for payment in payments)
+    rest = sum(_balance(session, connection, doc_key) for doc_key in documents) - paid
+    if rest:
+        last = Pair(connection, doc_key=documents[-1])
+        decision = decisions.adjust(session, last, signed, amount=rest, kind=Adjustment(kind))
+        decisions.use_approval(session, decision, desk.installation().settings.approvals)
+
+
+def _balance(session: Session, connection: str, doc_key: str) -> int:
+    """Return what the newest run, or what is pending since, left open of a document."""
+    runs = standing.runs_now(session, [connection], desk.today())
+    row = pending.on_document(chunks.find_document(session, runs[0], doc_key) if runs else None, connection)
+    if row is None:
+        raise DecisionError("desk.no_balance_yet", document=doc_key)
+    return int(row["balance"])
+
+
+def find_document(session: Session, connection: str, text: str) -> str:
+    """Return the key of the one document that is meant by its key, folio, UUID or order."""
+    found = cases.find_named(session, connection, text, amount=None)
+    if not found:
+        raise DecisionError("desk.no_document", document=text, connection=connection)
+    if len(found) > 1:
+        raise DecisionError("desk.several_documents", text=text, found=", ".join(found[:5]))
+    return found[0]

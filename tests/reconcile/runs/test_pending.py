@@ -38,11 +38,9 @@ def _trade(world: "World", random: Random) -> None:
     items = []
     for number in range(PAYMENTS):
         amount = random.choice([1000, 2000, 3000, 990])
-        named = {"metadata": {"order_ref": f"PED-{random.randrange(DOCUMENTS)}"}}
-        body = (
-            named if random.random() < 0.5 else {"sender_account": {"holder_id": f"1111111{number % 2}-{number % 2}"}}
-        )
-        world.payment(f"pi_{number}", amount, body=body)
+        is_named, customer = random.random() < 0.5, f"1111111{number % 2}-{number % 2}"
+        body = {"metadata": {"order_ref": f"PED-{random.randrange(DOCUMENTS)}"}} if is_named else {}
+        world.payment(f"pi_{number}", amount, body=body, sender_tax_id=None if is_named else customer)
         items.append(("payment_intent", f"pi_{number}", amount))
     world.payout("po_1", sum(item[2] for item in items) - 100, *items)
     world.complete(datetime(2026, 9, 21, 6, tzinfo=UTC))

@@ -112,10 +112,8 @@ def _match_several(session: Session, connection: str, _exception_id: str, signed
 
 
 def _match_named(session: Session, connection: str, _exception_id: str, signed: Signature, _version: int) -> None:
-    doc_key = matching.find_document(session, connection, desk.form_text("doc_key"))
-    decisions.match(
-        session, Pair(connection, desk.form_text("resource_id"), doc_key), signed, seen=_form_number("seen")
-    )
+    seen, doc_key = _form_number("seen"), matching.find_document(session, connection, desk.form_text("doc_key"))
+    decisions.match(session, Pair(connection, desk.form_text("resource_id"), doc_key), signed, seen=seen)
 
 
 def _adjust(session: Session, connection: str, _exception_id: str, signed: Signature, _version: int) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from flask import g
 from sqlmodel import Session
 
+from consumer.facts.clock import local_date
 from reconcile.runs.pending import Pending, find_pending
 from reports import standing
 from reports.pages import desk
@@ -27,8 +28,12 @@ def pending_now() -> Mapping[str, Pending]:
 
 def _find(session: Session) -> dict[str, Pending]:
     own = {connection.name: connection for connection in desk.visible_connections()}
-    found = {}
-    for run in standing.runs_now(session, list(own), desk.today()):
+    found: dict[str, Pending] = {}
+    if not own:
+        return found
+    # Not the day of the connection that the address names: it may be one that the reader does not see.
+    today = local_date(desk.now(), next(iter(own.values())).country.zone)
+    for run in standing.runs_now(session, list(own), today):
         waiting = find_pending(session, desk.installation(), own[run.connection], run, now=desk.now())
         if waiting is not None:
             found[run.connection] = waiting

@@ -276,3 +276,50 @@ def test_a_page_resolves_on_the_day_of_the_run(act: Callable[..., str], reconcil
     assert [str(row.resolved_on) for row in kept(reconciled, ExceptionRow) if row.id == "00aa00aa00aa00aa"] == [
         "2026-10-08"
     ]
+
+
+def test_several_are_matched_whole_or_not_at_all(act: Callable[..., str], reconciled: Installation) -> None:
+    """Nothing picked, a document nobody knows and a stale form are sentences, and leave no decision."""
+    sent = {"resource_id": "pi_2", "seen": "0", "reason": "visto"}
+    assert "marque al menos una fila" in act("match-several", **sent).lower()
+    unknown = act("match-several", **sent, pick=["cl:33::1105", "cl:33::999"])
+    assert "no existe el documento" in unknown.lower()
+    stale = act("match-several", **{**sent, "seen": "7"}, pick=["cl:33::1105"])
+    assert "alert" in stale
+    assert kept(reconciled, Decision) == []
+
+
+def test_where_nothing_remains_nothing_is_accepted(act: Callable[..., str], reconciled: Installation) -> None:
+    """The document's balance in the run is 50.000, as the payment is."""
+    act("match-several", resource_id="pi_2", seen="0", reason="visto", pick=["cl:33::1105"], rest="rounding")
+    assert [(row.kind, row.doc_key) for row in kept(reconciled, Decision)] == [("match", "cl:33::1105")]
+
+
+def test_a_smaller_payment_leaves_a_rest_of_a_kind(act: Callable[..., str], reconciled: Installation) -> None:
+    """The rest of 200 is taken off the document as a bank's charge, in the same decision."""
+    with reconciled.store.transaction() as session:
+        session.execute(sa.update(PaymentIntent).values(amount=49_800))
+    act("match-several", resource_id="pi_2", seen="0", reason="visto", pick=["cl:33::1105"], rest="bank_fee")
+    rows = [(row.kind, row.resource_id, row.amount, row.reason_type) for row in kept(reconciled, Decision)]
+    assert rows == [("match", "pi_2", None, ""), ("adjust", "", 200, "bank_fee")]
+
+
+def test_a_document_is_named_by_its_folio(act: Callable[..., str], reconciled: Installation) -> None:
+    """Its key is not needed; a folio that no document has is said."""
+    sent = {"resource_id": "pi_2", "seen": "0", "reason": "visto"}
+    assert "no existe el documento 4711" in act("match", **sent, doc_key="4711").lower()
+    act("match", **sent, doc_key="1105")
+    assert [row.doc_key for row in kept(reconciled, Decision)] == ["cl:33::1105"]
+
+
+def test_the_payment_of_a_document_is_ticked_on_its_page(
+    desk: FlaskClient, csrf: Csrf, reconciled: Installation
+) -> None:
+    """Its page lists payments without a document, and matches those that are ticked unless one was decided since."""
+    page = "/documents/main/cl:33::1105"
+    assert 'name="pick" value="pi_2/0"' in desk.get(page).get_data(as_text=True)
+    sent = {"csrf_token": csrf(desk, page), "doc_key": "cl:33::1105", "reason": "visto"}
+    desk.post("/documents/main/match", data={**sent, "pick": "pi_2/7"})
+    assert kept(reconciled, Decision) == []
+    desk.post("/documents/main/match", data={**sent, "pick": "pi_2/0"})
+    assert [(row.resource_id, row.doc_key) for row in kept(reconciled, Decision)] == [("pi_2", "cl:33::1105")]

@@ -79,8 +79,9 @@ external-data: install-dev  ## check Olist's files in a folder: make external-da
 bench-external: install-dev  ## precision on Olist's public orders and payments: make bench-external FOLDER=/where/they/are
 	$(BIN)/python tests/benchmarks/external/bench_external.py "$(FOLDER)"
 
-bench-reports: install-dev  ## files of a million rows, pages of a hundred thousand payouts
+bench-reports: install-dev  ## files of a million rows, pages of a hundred thousand payouts, the search of 1.8 million rows
 	$(BIN)/python tests/benchmarks/reports/bench_reports.py
+	$(BIN)/python tests/benchmarks/reports/bench_search.py
 
 bench-sandbox: install-dev  ## a million payments told: seconds and memory
 	$(BIN)/python tests/benchmarks/sandbox/bench_sandbox_scale.py

@@ -68,6 +68,7 @@ from reconcile.runs.proof import prove
 from reconcile.tables import BankFile, Decision, ExchangeRate, InvoiceFile, PayoutReport, Run
 from reports import archive, pages, people, trail
 from reports.alarms import find_headline, find_signals
+from reports.search import filling as search
 from sandbox.demo import Address, Files, Findings, NotServedError, Summary, Terms, alone_in, play, show, write_settings
 from sandbox.scenarios import NAMES, UnknownScenarioError, build_scenario
 from sandbox.serve import DEFAULT_SCENARIO, DEFAULT_SEED, RunningSandbox
@@ -198,7 +199,7 @@ def job_table(installation: Installation) -> Sequence[Job]:
     """List what happens when; nights and cuts run in processes of their own, which begin at `work_for_parent`."""
     in_child = processes.run_in_child
     night, cut, backup = in_child("nightly"), in_child("banking-cut"), in_child("backup")
-    return table.job_table(installation, night=night, cut=cut, backup=backup, headline=find_headline)
+    return table.job_table(installation, night=night, cut=cut, backup=backup, headline=find_headline, fill=search.fill)
 
 
 def work_for_parent() -> None:
@@ -223,6 +224,7 @@ def run_night(installation: Installation, connection: Connection, on: date) -> N
         pull=lambda c: pull(installation, c, list(STREAMS)),
         drift=lambda c: drift(installation, c, repair=True),
         orders=lambda c, day: check_orders(installation, c, day),
+        search=lambda c: search.fill(installation, c),
         report=lambda c, day: archive.night(installation, c, on=day, now=utc_now()),
     )
     return nightly(installation, connection, on=on, steps=steps)

@@ -137,6 +137,7 @@ GROUPS = {
         ),
         "rules": Row("reconcile.commands.rules:rule_group", "The tolerances and windows of reconciliation."),
         "sandbox": Row("sandbox.commands:sandbox", "Serve the imitated provider until it is stopped."),
+        "search": Row("reports.commands.search:search", "What people find with the search of the pages."),
         "secret-key": Row(
             "consumer.commands.secret_key:secret_key", "The key that everything encrypted is kept under."
         ),

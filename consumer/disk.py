@@ -132,6 +132,10 @@ def check_database(store: Store, *, mounts: Path = _MOUNTS) -> Check:
         connection = session.connection()
         connection.exec_driver_sql("PRAGMA schema_version")  # reads the file, so that its mode is known
         mode = embedded.journal_of(connection)
+        can_search = connection.exec_driver_sql("SELECT sqlite_compileoption_used('ENABLE_FTS5')").scalar_one()
+    if not can_search:
+        lacking = f"{embedded.format_version()} was built without FTS5, which the search of the pages needs"
+        return Check("", DATABASE, Verdict.FAILURE, lacking, embedded.INSTALL)
     found = f"{embedded.format_version()}, journal mode {mode}, migrated"
     if not embedded.is_wal_safe(embedded.VERSION):
         if mode == "wal":

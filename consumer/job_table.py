@@ -28,6 +28,7 @@ CUT_AT = time(15, 30)
 CUT_GRACE = timedelta(hours=8)
 FISCAL_AT = time(12, 30)
 ENDPOINT_MINUTE = time(0, 7)
+SEARCH_MINUTE = time(0, 37)
 # Later it would be no news of the morning.
 DIGEST_GRACE = timedelta(hours=2)
 # An hourly look without a finding is of no interest for long.
@@ -45,14 +46,19 @@ Night = Callable[[Installation, Connection, date], Ended]
 Headline = Callable[[Installation], Sequence[str]]
 
 
+# Brings what is new of one connection into the search; returns how many rows.
+Fill = Callable[[Installation, Connection], int]
+
+
 def has_no_headline(_installation: Installation) -> Sequence[str]:
     return ()
 
 
 def job_table(
-    installation: Installation, *, night: Night, cut: Night, backup: Night, headline: Headline = has_no_headline
-) -> list[Job]:
-    """List every job of the installation; nights, cuts, backups and the headline reach into rooms above this one.
+    installation: Installation, *, night: Night, cut: Night, backup: Night, headline: Headline = has_no_headline,
+    fill: Fill | None = None,
+) -> list[Job]:  # fmt: skip
+    """List every job of the installation; nights, cuts, backups, headline and search reach into rooms above this one.
 
     | job | when |
     | --- | --- |
@@ -60,6 +66,7 @@ def job_table(
     | banking-cut | Chilean bank days at 15:30, for the running day |
     | fiscal | at 12:30 on the days the Chilean tax office moves its books; Mondays all of it |
     | endpoint | every hour |
+    | search | every hour: facts that were applied and files that were kept since can be found |
     | retention | every night at 04:30 |
     | backup | every night at the configured local time, where a folder for it is set |
     | digest | every day at the configured local time, where one is |
@@ -69,6 +76,8 @@ def job_table(
         jobs.append(_digest(installation, installation.settings.alert_digest_at, headline))
     for connection in installation.settings.all_connections:
         jobs += _of(installation, connection, night=night, cut=cut)
+        if fill is not None:
+            jobs.append(_search(installation, connection, fill))
     return jobs
 
 
@@ -94,6 +103,17 @@ def _of(installation: Installation, connection: Connection, *, night: Night, cut
         if connection.link_tokens:
             jobs.append(Job(f"fiscal:{connection.name}", FISCAL_AT, zone, fiscal, is_fiscal_day, days_back=0))
     return jobs
+
+
+def _search(installation: Installation, connection: Connection, fill: Fill) -> Job:
+    zone = connection.country.zone
+    return HourlyJob(
+        _search_name(connection), SEARCH_MINUTE, zone, lambda _on: f"{fill(installation, connection)} rows"
+    )
+
+
+def _search_name(connection: Connection) -> str:
+    return f"search:{connection.name}"
 
 
 def _outcome_of(ended: Ended) -> str:
@@ -127,7 +147,8 @@ def _retention(installation: Installation) -> Job:
         outbox.forget(installation.store, now=now)
         drop_old((installation.settings.files_dir / "uploads").glob("*"), before=now - _UPLOADS_LAST)
         for connection in installation.settings.all_connections:
-            ticks.forget(installation.store, _endpoint_name(connection), before=now - _HOURS_KEPT)
+            for name in (_endpoint_name(connection), _search_name(connection)):
+                ticks.forget(installation.store, name, before=now - _HOURS_KEPT)
         return f"{dropped} bodies dropped"
 
     zone = installation.settings.connection("main").country.zone

@@ -33,6 +33,8 @@ class Reader:
     language: str
     zone_of: Callable[[str], str]
     bank_name: Callable[[str | None], str] = lambda bank: bank or ""
+    # What a day without a year is near to.
+    today: date | None = None
 
 
 def join_name(*parts: str | None) -> str:

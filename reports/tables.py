@@ -2,10 +2,13 @@
 
 from datetime import date, datetime
 
-from sqlalchemy import BigInteger, Index, LargeBinary
+from sqlalchemy import BigInteger, Index, LargeBinary, Text
+from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlmodel import Field, SQLModel
 
 from consumer.facts.tables.types import moment
+
+SEARCH_WORDS = Text().with_variant(TSVECTOR(), "postgresql")
 
 
 class User(SQLModel, table=True):
@@ -194,3 +197,16 @@ class AuditEntry(SQLModel, table=True):
     action: str
     subject: str
     address: str = ""
+
+
+class SearchRow(SQLModel, table=True):
+    """Something people can find, by its words; on SQLite triggers keep them in the table `search_index` as well."""
+
+    __tablename__ = "search_row"
+    __table_args__ = (Index("search_row_key", "connection", "kind", "key", unique=True),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    connection: str
+    kind: str
+    key: str
+    words: str = Field(default="", sa_type=SEARCH_WORDS, nullable=False)

@@ -59,6 +59,10 @@ RUNS: dict[str, tuple[list[str], dict[str, int]]] = {
         {r"^CSV of 10000 rows: ": 4, r"^XLSX of 500 rows x \d+ columns: ": 2, r"^page /payouts/po_0000500: 200, ": 1,
          r"^page /\S*: 200, first ": 40},
     ),
+    "reports/bench_search.py": (
+        ["--payouts", "100", "--documents", "800"],
+        {r"^filled: 1800 rows in ": 1, r"^a night of 18 new rows: ": 1, r" queries: median ": 19},
+    ),
     # A hundredth of a million would be held whole; from 17,500 on it is made as it is walked through.
     "sandbox/bench_sandbox_scale.py": (
         ["18000"],

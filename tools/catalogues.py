@@ -120,6 +120,8 @@ SECTIONS = {
     "payout": "States of payouts at the provider.",
     "fee": "Where a fee comes from.",
     "type": "Kinds of items of a payout.",
+    "found": "How something stands that the search found.",
+    "search": "The page of the search.",
     "kind": "Kinds of documents by country and code, as they stand before a folio.",
     "dispute": "States of disputes.",
     "verdict": "Whether a control ties.",

@@ -98,7 +98,7 @@ def jobs(open_installation: OpenInstallation, *, limit: int | None, as_json: boo
     now = utc_now()
     rows = [
         dict.fromkeys(JOB_KEYS) | {"job": job.name, "planned_at": job.next_planned(now), "state": "planned"}
-        for job in job_table(installation, night=_not_here, cut=_not_here, backup=_not_here)
+        for job in job_table(installation, night=_not_here, cut=_not_here, backup=_not_here, fill=lambda _i, _c: 0)
     ]
     with installation.store.reading() as session:
         past = session.exec(select(Tick).order_by(col(Tick.planned_at).desc(), Tick.job).limit(limit)).all()

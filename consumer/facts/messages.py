@@ -111,6 +111,11 @@ def word(group: str, key: str, language: str) -> str:
     return _read_catalogue(language).get(f"{group}.{key}", key)
 
 
+def list_words(group: str, language: str) -> list[str]:
+    """Return all words of a group, such as those of every state."""
+    return [text for code, text in _read_catalogue(language).items() if code.startswith(f"{group}.")]
+
+
 def _show(value: Value, language: str) -> str | int | date:
     if value is None:
         return translate(Message("note.unknown"), language)

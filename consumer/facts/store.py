@@ -156,6 +156,7 @@ class Turn(IntEnum):
     JOURNAL = 717_067
     ALARMS = 717_068
     PEOPLE = 717_071
+    SEARCH = 717_072
 
 
 def take_turn(session: Session, turn: Turn) -> None:

@@ -48,6 +48,8 @@ class Steps:
     drift: Step
     report: DatedStep
     orders: DatedStep | None = None
+    # Says how many rows it wrote.
+    search: Callable[[Connection], int] | None = None
 
 
 @dataclass(slots=True)
@@ -92,7 +94,8 @@ def nightly(
     6. Reconcile as of the day. On incomplete data the run says so and reports no item as missing.
     7. Drop the rows of runs that need not be kept any longer.
     8. Build the day's reports, of an incomplete run too: they carry its state.
-    9. Say whether the day is over at the provider. The night of a day that still runs is incomplete; a cut's is not.
+    9. Bring what is new into the search of the pages.
+    10. Say whether the day is over at the provider. The night of a day that still runs is incomplete; a cut's is not.
 
     No other step that fails stops the night: the next one works on what is there, and the outcome says which failed.
     The same night again reads less, finds the same run and the same files.
@@ -110,6 +113,8 @@ def nightly(
     _reconcile(installation, connection, outcome)
     _prune(installation, connection, outcome)
     _take(outcome, "report", lambda: steps.report(connection, on))
+    if steps.search is not None:
+        steps.search(connection)
     if not is_cut and not _is_over(installation, connection, on):
         outcome.statuses["day"] = Completion.PARTLY_DONE
         outcome.lines.append(f"{connection.name}: {on} is not over at the provider: repeat its night once it is")

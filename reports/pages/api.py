@@ -11,17 +11,19 @@ from flask.typing import ResponseReturnValue
 from sqlmodel import Session
 
 from consumer.facts.clock import format_instant
+from consumer.facts.messages import word
 from reports import catalogue, windows
 from reports.catalogue import NoRunError
 from reports.directory import LISTINGS
 from reports.export import to_json_rows
 from reports.listing import Listing, Wanted, count, read
-from reports.pages import desk
+from reports.pages import desk, search
 from reports.pages.desk import BadQueryError
 from reports.pages.openapi import describe
 from reports.pages.protection import need
 from reports.people import Role
 from reports.query import Query
+from reports.search.sources import KINDS as SEARCH_KINDS
 from reports.shapes.build import Report
 from reports.shapes.spans import Row
 from reports.wording.cells import cell_in_english, in_english
@@ -29,6 +31,8 @@ from reports.wording.cells import cell_in_english, in_english
 blueprint = Blueprint("api", __name__, url_prefix="/api/v1")
 
 MOST_ROWS, USUAL_ROWS = 1000, 100
+# Of each kind, however many are asked for.
+MOST_FOUND = 50
 # How many rows may come in between two pages of a list.
 _MOST_NEW = 10_000
 _LASTING = {
@@ -36,12 +40,26 @@ _LASTING = {
     "other_sha256", "sha256", "doc_key", "field", "decision", "period", "kind", "closed_at", "found_at", "payout_id",
 }  # fmt: skip
 _OF_REPORTS = frozenset({"connection", "from", "to", "as_of", "payout", "limit", "cursor"})
+_OF_SEARCH = frozenset({"connection", "q", "limit"})
 _OF_LISTS = frozenset({"connection", "state", "q", "limit", "cursor"})
 
 
 @blueprint.get("/openapi.json", provide_automatic_options=False)
 def openapi() -> ResponseReturnValue:
     return jsonify(describe(USUAL_ROWS, MOST_ROWS))
+
+
+@blueprint.get("/search", provide_automatic_options=False)
+def find_all() -> ResponseReturnValue:
+    """Answer what a text finds, at most `limit` of each kind, in English."""
+    desk.check_names(_OF_SEARCH)
+    hits = search.find(desk.names(), search.asked(), SEARCH_KINDS, min(_limit(), MOST_FOUND), "en")
+    rows = [
+        {"kind": hit.kind, "connection": hit.connection, "key": hit.key, "name": hit.name, "detail": hit.detail,
+         "state": word(*hit.state, "en") if hit.state[1] else "", "path": search.address_of(hit)}
+        for hit in hits
+    ]  # fmt: skip
+    return jsonify({"data": rows, "next_cursor": None, "total": len(rows)})
 
 
 @blueprint.get("/<name>", provide_automatic_options=False)

@@ -1,7 +1,7 @@
 """Pure: the OpenAPI description of the JSON lists, made from the same definitions that make the lists."""
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 from consumer.facts.columns import Column, Kind
 from reconcile.books import intake
@@ -29,6 +29,7 @@ def describe(usual: int, most: int) -> Schema:
     paths = {f"/{name}": _report_path(CATALOGUE[name], usual, most) for name in AVAILABLE}
     paths |= {f"/{listing.name}": _list_path(listing, usual, most) for listing in LISTINGS.values()}
     paths["/books/{kind}"] = _books_path()
+    paths["/search"] = _search_path(usual, most)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Cuadre", "version": "1", "description": "The lists of the pages as JSON, newest run."},
@@ -82,6 +83,17 @@ def _path(name: str, parameters: list[Schema], page: Schema, usual: int, most: i
             },
         }
     }
+
+
+def _search_path(usual: int, most: int) -> Schema:
+    """Describe the search, which has one page: the newest of each kind."""
+    row: Schema = dict.fromkeys(("kind", "connection", "key", "name", "detail", "state", "path"), _TEXT)
+    found = {"data": {"type": "array", "items": _closed(row)}, "next_cursor": {"type": "null"},
+             "total": {"type": "integer", "minimum": 0}}  # fmt: skip
+    path = _path("search", [_parameter("q", _TEXT, "what people write")], _closed(found), usual, most)
+    get = cast("dict[str, Any]", path["get"])
+    get["parameters"] = [one for one in get["parameters"] if one["name"] != "cursor"]
+    return path
 
 
 def _books_path() -> Schema:

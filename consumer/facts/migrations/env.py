@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from sqlmodel import SQLModel
 from sqlmodel.sql.sqltypes import AutoString
 
+from consumer.facts.migrating import is_declared
 from consumer.facts.tables.types import UtcDateTime
 
 
@@ -27,6 +28,7 @@ context.configure(
     render_as_batch=connection.dialect.name == "sqlite",
     render_item=render,
     compare_type=True,
+    include_name=is_declared,
 )
 with context.begin_transaction():
     context.run_migrations()

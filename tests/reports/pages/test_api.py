@@ -237,6 +237,7 @@ def test_the_description_names_every_list(client: FlaskClient) -> None:
         "/removed-files",
         "/run-diff",
         "/runs",
+        "/search",
         "/statement-check",
         "/tax-invoices",
         "/tax-returns",

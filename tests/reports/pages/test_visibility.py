@@ -28,6 +28,7 @@ from reports.keys import Scope, create_token
 from reports.pages import token_check
 from reports.pages.views import PLACES
 from reports.people import Role, add_user, to_user
+from reports.search import filling
 from reports.tables import ReportOrder
 from reports.visibility import limit_token
 from tests.merchant import settings_of
@@ -169,6 +170,19 @@ def test_naming_another_connection_shows_nothing(group_app: Flask, login: Login)
     # The token of a form holds the second in which it was made.
     norte, nowhere = (re.sub(r'name="csrf_token" value="[^"]+"', "", page) for page in refused)
     assert norte == nowhere
+
+
+def test_the_search_finds_nothing_of_another_connection(group_app: Flask, own: Installation, login: Login) -> None:
+    """What an admin finds by key, name, amount and title is not there for a person of the other connection."""
+    filling.fill(own, own.settings.connection("norte"))
+    admin, beto = login(group_app), login(group_app, BETO, PASSWORD)
+    found = set()
+    for text in ("1105", "pi_2", "comercial nandu", "50.000", "pago sin documento", "11.111.111-1"):
+        for path in ("/search", "/api/v1/search"):
+            found |= shown_in(admin, path, query_string={"q": text})
+            page = beto.get(path, query_string={"q": text}).text
+            assert not re.search(r"norte|documents/main|cl:33|00aa00aa|11bb11bb|Ñandú", page), (path, text)
+    assert {"norte", "cl:33", "00aa00aa", "Ñandú"} <= found
 
 
 def test_a_person_finds_what_is_theirs(group_app: Flask, login: Login) -> None:

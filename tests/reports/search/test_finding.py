@@ -1,0 +1,161 @@
+"""What is written into the search is found again, on both databases."""
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from sqlmodel import col
+
+from consumer.facts.installation import Installation
+from consumer.facts.store import Store
+from consumer.facts.tables.provider import Customer, Institution, PaymentIntent, Payout, PayoutItem, Refund
+from reconcile.tables import BankLine, ExceptionRow, LocalInvoice, LocalInvoiceChange
+from reports.names import Reader
+from reports.search import filling
+from reports.search.finding import Hit, find
+from reports.search.sources import KINDS
+from tests.merchant import settings_of
+
+pytestmark = pytest.mark.both_databases
+
+AT = datetime(2026, 11, 2, 15, tzinfo=UTC)
+READER = Reader("es-CL", lambda _: "America/Santiago", lambda bank: bank or "", date(2026, 11, 23))
+UUID = "3f2a91bc-0000-4000-8000-000000000001"
+Ask = Callable[[str], list[tuple[str, str]]]
+
+
+def document(folio: str, **others: Any) -> LocalInvoice:
+    known: dict[str, Any] = {
+        "connection": "main", "country": "cl", "doc_type": "33", "folio": folio, "doc_key": f"cl:33::{folio}",
+        "issue_date": date(2026, 11, 2), "customer_tax_id": "78918343-0", "customer_name": "Panadería Río Claro",
+        "total": 1234567, "currency": "CLP", "status": "valid", "order_ref": "ORD-000123", "file_sha256": "0",
+        "updated_at": AT,
+    }  # fmt: skip
+    return LocalInvoice(**known | others)
+
+
+@pytest.fixture
+def shop(store: Store, tmp_path: Path) -> Installation:
+    """Two documents, a payment with its refund, a payout, a line of the bank and an exception."""
+    known: dict[str, Any] = {"connection": "main", "mode": "test", "version_at": AT, "created_at": AT, "body": "{}"}
+    money = known | {"currency": "CLP", "status": "succeeded"}
+    with store.transaction() as session:
+        session.add(document("10346"))
+        session.add(document("5650", series="A", uuid=UUID, total=1500050, currency="MXN", customer_name="Café Ñuñoa"))
+        session.add(Customer(id="cus_1", name="Ferretería San Joaquín", **known))
+        session.add(
+            PaymentIntent(
+                id="pi_x1", amount=98765, customer_id="cus_1", metadata_json='{"order_ref": "WEB/77-9"}', **money
+            )
+        )
+        session.add(Refund(id="re_x1", amount=4321, resource_id="pi_x1", **money))
+        session.add(Payout(id="po_x1", amount=777001, recipient_institution="cl_bank", **money))
+        session.add(PayoutItem(connection="main", payout_id="po_x1", resource_type="payment_intent",
+                               resource_id="pi_x1", mode="test", amount=98765, currency="CLP", body="{}"))  # fmt: skip
+        session.add(Institution(id="cl_bank", connection="main", mode="test", version_at=AT,
+                                body='{"id": "cl_bank", "name": "Banco Security"}'))  # fmt: skip
+        session.add(BankLine(connection="main", id="bl_1", account="1", booked_on=date(2026, 11, 3), amount=777001,
+                             currency="CLP", text="ABONO PROVEEDOR", reference="000991", file_sha256="0"))  # fmt: skip
+        session.add(ExceptionRow(connection="main", id="aa11", code="PAYMENT_NO_INVOICE", severity="medium",
+                                 subject="resource:pi_x1", title="t", opened_on=date(2026, 11, 3), state="open",
+                                 last_seen_on=date(2026, 11, 3), amount_at_risk=98765, currency="CLP", run_first="r",
+                                 resource_id="pi_x1", run_last="r"))  # fmt: skip
+    installation = Installation(settings=settings_of("http://provider.test", tmp_path), store=store)
+    assert filling.fill(installation, installation.settings.connection("main")) == 7
+    return installation
+
+
+@pytest.fixture
+def ask(shop: Installation) -> Ask:
+    return lambda text: [(hit.kind, hit.key) for hit in hits(shop, text)]
+
+
+def hits(shop: Installation, text: str, connection: str = "main") -> list[Hit]:
+    with shop.store.reading() as session:
+        return find(session, [connection], text, KINDS, 6, READER)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("10346", [("document", "cl:33::10346")]),
+        ("factura 10346", [("document", "cl:33::10346")]),
+        ("Factura electrónica 10346", [("document", "cl:33::10346")]),
+        ("A-5650", [("document", "cl:33::5650")]),
+        (UUID.upper(), [("document", "cl:33::5650")]),
+        ("3f2a91bc", [("document", "cl:33::5650")]),
+        ("78.918.343-0", [("document", "cl:33::5650"), ("document", "cl:33::10346")]),
+        ("78918343", [("document", "cl:33::5650"), ("document", "cl:33::10346")]),
+        ("panaderia RIO", [("document", "cl:33::10346")]),
+        ("cafe nunoa", [("document", "cl:33::5650")]),
+        ("$1.234.567", [("document", "cl:33::10346")]),
+        ("15,000.50", [("document", "cl:33::5650")]),
+        ("15000.5", [("document", "cl:33::5650")]),
+        ("ferreteria", [("payment", "pi_x1")]),
+        ("web/77-9", [("payment", "pi_x1")]),
+        ("98.765", [("payment", "pi_x1"), ("exception", "aa11")]),
+        ("re_x1", [("refund", "re_x1")]),
+        ("777.001", [("payout", "po_x1"), ("bank_line", "bl_1")]),
+        ("abono prov", [("bank_line", "bl_1")]),
+        ("991", [("bank_line", "bl_1")]),
+        ("3 nov", [("bank_line", "bl_1")]),
+        ("pago sin documento", [("exception", "aa11")]),
+        ("panaderia cafe", []),
+        ("%", []),
+        ("x", []),
+    ],
+)
+def test_everything_is_found_as_people_write_it(ask: Ask, text: str, found: list[tuple[str, str]]) -> None:
+    """Folio, tax id, name, order, amount, day, text of the bank and title lead to what bears them, and nothing else."""
+    assert sorted(ask(text)) == sorted(found)
+
+
+def test_what_is_found_has_its_name_and_state(shop: Installation) -> None:
+    """A reader sees what it is and how it stands without opening it."""
+    [found] = hits(shop, "10346")
+    assert (found.name, found.detail) == ("Factura electrónica 10346", "Panadería Río Claro · 02-11-2026 · $1.234.567")
+    [payment] = hits(shop, "pi_x1")[:1]
+    assert payment.name == "Ferretería San Joaquín · 02-11-2026 · $98.765"
+    assert (payment.state, payment.payout_id) == (("found", "paid_out"), "po_x1")
+
+
+def test_nothing_of_another_connection_is_found(shop: Installation) -> None:
+    """The search of one connection does not see another's rows."""
+    assert hits(shop, "10346", "norte") == []
+
+
+def test_a_whole_word_comes_before_its_longer_ones(shop: Installation) -> None:
+    """Folio 103 stands above the newer 1037, 1038 and 10346."""
+    with shop.store.transaction() as session:
+        for folio in ("103", "1037", "1038"):
+            session.add(document(folio))
+    filling.fill(shop, shop.settings.connection("main"))
+    assert [hit.key for hit in hits(shop, "103")] == ["cl:33::103", "cl:33::1038", "cl:33::1037", "cl:33::10346"]
+
+
+def test_a_second_filling_brings_only_what_is_new_changed_or_gone(shop: Installation) -> None:
+    """A file that changes a document, or takes one back, is what the search says after the next filling."""
+    own = shop.settings.connection("main")
+    assert filling.fill(shop, own) == 0
+    with shop.store.transaction() as session:
+        changed = session.get_one(LocalInvoice, ("main", "cl:33::10346"))
+        changed.customer_name = "Molino Azul"
+        session.add(LocalInvoiceChange(connection="main", doc_key="cl:33::10346", at=AT, file_sha256="1",
+                                       field="customer_name", before="x", after="Molino Azul"))  # fmt: skip
+        session.execute(sa.delete(LocalInvoice).where(col(LocalInvoice.doc_key) == "cl:33::5650"))
+    assert hits(shop, "nunoa") == []  # even before it is filled
+    assert filling.fill(shop, own) == 1
+    assert [hit.key for hit in hits(shop, "molino azul")] == ["cl:33::10346"]
+    assert hits(shop, "panaderia") == []
+
+
+def test_an_erased_subject_is_found_no_more(shop: Installation) -> None:
+    """Forgetting removes the words too, and rebuilding brings back what is still there."""
+    with shop.store.transaction() as session:
+        filling.forget(session, "main", {"cl:33::10346", "pi_x1"})
+    assert (hits(shop, "10346"), hits(shop, "ferreteria")) == ([], [])
+    assert filling.rebuild(shop, shop.settings.connection("main")) == 7
+    assert [hit.key for hit in hits(shop, "10346")] == ["cl:33::10346"]

@@ -88,29 +88,42 @@ def _drop_changed(store: Store, connection: str) -> None:
 
 def _drop_gone(store: Store, connection: str, source: Source) -> None:
     table = core_of(source.table)
-    is_there = sa.exists().where(table.c.connection == _ROW.c.connection, table.c[source.key] == _ROW.c.key)
+    there = sa.select(table.c[source.key]).where(table.c.connection == connection)
     with store.reading() as session:
-        mine = sa.select(_ROW.c.key).where(_ROW.c.connection == connection, _ROW.c.kind == source.kind, ~is_there)
-        gone = list(session.scalars(mine))
+        gone = sorted(session.scalars(sa.except_(_select_keys(connection, source), there)))
     for some in batches(gone, _ROWS_A_BATCH):
         with store.transaction() as session:
             forget(session, connection, some)
 
 
+def _select_keys(connection: str, source: Source) -> sa.Select[tuple[str]]:
+    return sa.select(_ROW.c.key).where(_ROW.c.connection == connection, _ROW.c.kind == source.kind)
+
+
 def _add(store: Store, connection: Connection, source: Source) -> int:
     """Write the rows of a source that are missing, oldest first, so that a higher number is newer."""
-    table = core_of(source.table)
-    key, order = table.c[source.key], table.c[source.order]
-    is_known = sa.exists().where(_ROW.c.connection == table.c.connection, _ROW.c.kind == source.kind, _ROW.c.key == key)
     with store.reading() as session:
-        missing = sa.select(key).where(table.c.connection == connection.name, ~is_known)
-        keys = list(session.scalars(missing.order_by(order.asc().nulls_last(), key)))
+        keys = _find_missing(session, connection.name, source)
         banks = standing.bank_names(session) if keys else {}
     for some in batches(keys, _ROWS_A_BATCH):
         with store.transaction() as session:
             take_turn(session, Turn.SEARCH)
             _write(session, connection, source, some, banks)
     return len(keys)
+
+
+def _find_missing(session: Session, connection: str, source: Source) -> list[str]:
+    """Return the keys that the search does not have; both databases compare two indexes faster than they join them."""
+    table, dialect = core_of(source.table), session.connection().dialect.name
+    key, order = table.c[source.key], table.c[source.order]
+    mine = table.c.connection == connection
+    missing = list(session.scalars(sa.except_(sa.select(key).where(mine), _select_keys(connection, source))))
+    dated = [
+        (on is not None, on, found)
+        for some in batches(missing)
+        for found, on in session.execute(sa.select(key, order).where(mine, one_of(key, dialect, to_ids(some))))
+    ]
+    return [found for _, _, found in sorted(dated)]
 
 
 def _write(

@@ -28,6 +28,8 @@ from reports.wording import phrases
 _ROW = core_of(SearchRow)
 _INDEX = sa.table("search_index", sa.column("rowid", sa.Integer), sa.column("search_index", sa.String))
 Place: TypeAlias = tuple[str, str]
+# So many rows of all kinds are read before each kind is asked for by itself.
+_MOST_READ = 300
 _ENDED = {"failed", "rejected", "expired", "canceled"}
 
 
@@ -56,9 +58,11 @@ def find(
     if not connections or not is_searchable(text, reader):
         return found
     runs = latest_runs(session, connections, today=reader.today or date.max)
-    for kind in kinds:
-        codes = _find_codes(text, reader.language) if kind == "exception" else []
-        places = _find_places(session, kind, connections, terms, codes, limit)
+    every = _find_places(session, connections, kinds, terms, limit)
+    if "exception" in kinds and (codes := _find_codes(text, reader.language)):
+        titled = _find_places(session, connections, ["exception"], codes, limit)["exception"]
+        every["exception"] = list(dict.fromkeys([*titled, *every["exception"]]))[:limit]
+    for kind, places in every.items():
         hits = _SHOW[kind](session, places, runs, reader) if places else {}
         found += [hits[place] for place in places if place in hits]
     return found
@@ -81,24 +85,48 @@ def _find_codes(text: str, language: str) -> list[Term]:
 
 
 def _find_places(
-    session: Session, kind: str, connections: Sequence[str], terms: Sequence[Term], codes: Sequence[Term], limit: int
-) -> list[Place]:
-    """Return connection and key of the newest rows that hold every term: whole words first, then beginnings."""
-    own = Term(whole=tuple(to_kind_word(kind, connection) for connection in connections))
-    found: dict[Place, None] = {}
+    session: Session, connections: Sequence[str], kinds: Sequence[str], terms: Sequence[Term], limit: int
+) -> dict[str, list[Place]]:
+    """Return connection and key of the newest rows of each kind that hold every term.
+
+    First those with the words as they stand, then those in which the last one only begins a word, as it does while
+    one types. Only where both find nothing, every word may be a beginning: that reads most.
+    """
+    found: dict[str, dict[Place, None]] = {kind: {} for kind in kinds}
+    for beginnings in (0, 1, len(terms)):
+        if beginnings == len(terms) > 1 and any(found.values()):
+            break
+        _find_with(session, connections, found, (terms, beginnings), limit)
+    return {kind: list(places)[:limit] for kind, places in found.items()}
+
+
+def _find_with(
+    session: Session, connections: Sequence[str], found: dict[str, dict[Place, None]],
+    asked: tuple[Sequence[Term], int], limit: int,
+) -> None:  # fmt: skip
+    """Add what one way of reading the words finds: of all kinds at once, and by kind where that is too much."""
+    terms, beginnings = asked
     is_sqlite = session.connection().dialect.name == "sqlite"
-    for is_exact, asked in ((True, codes), (True, terms), (False, terms)):
-        if asked and len(found) < limit:
-            expression = words.to_expression([own, *asked], is_sqlite=is_sqlite, is_exact=is_exact)
-            rows = session.execute(_ask(expression, kind, connections, is_sqlite=is_sqlite).limit(limit))
-            found |= dict.fromkeys((row.connection, row.key) for row in rows)
-    return list(found)[:limit]
+
+    def read(terms: Sequence[Term], kinds: Sequence[str], most: int) -> int:
+        expression = words.to_expression(terms, is_sqlite=is_sqlite, beginnings=beginnings)
+        rows = session.execute(_ask(expression, kinds, connections, is_sqlite=is_sqlite).limit(most)).all()
+        for row in rows:
+            found[row.kind][row.connection, row.key] = None
+        return len(rows)
+
+    lacking = [kind for kind, places in found.items() if len(places) < limit]
+    if not lacking or read(terms, lacking, _MOST_READ) < _MOST_READ:
+        return
+    for kind in lacking:
+        if len(found[kind]) < limit:
+            own = Term(whole=tuple(to_kind_word(kind, connection) for connection in connections))
+            read([own, *terms], [kind], limit)
 
 
-def _ask(expression: str, kind: str, connections: Sequence[str], *, is_sqlite: bool) -> sa.Select[Any]:
-    # The words of kind and connection make it fast; these conditions make it sure.
-    mine = (_ROW.c.connection.in_(connections), _ROW.c.kind == kind)
-    asked = sa.select(_ROW.c.connection, _ROW.c.key).where(*mine)
+def _ask(expression: str, kinds: Sequence[str], connections: Sequence[str], *, is_sqlite: bool) -> sa.Select[Any]:
+    mine = (_ROW.c.connection.in_(connections), _ROW.c.kind.in_(kinds))
+    asked = sa.select(_ROW.c.connection, _ROW.c.kind, _ROW.c.key).where(*mine)
     if is_sqlite:
         joined = asked.join(_INDEX, _INDEX.c.rowid == _ROW.c.id)
         return joined.where(_INDEX.c.search_index.op("MATCH")(expression)).order_by(_INDEX.c.rowid.desc())

@@ -6,7 +6,7 @@ anything, and no sign of a query language is left of a text. An amount is the wo
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -167,15 +167,19 @@ def _holds(title: list[str], asked: list[str]) -> bool:
     return all(any(word.startswith(part) for word in title) for part in asked)
 
 
-def to_expression(terms: Iterable[Term], *, is_sqlite: bool, is_exact: bool) -> str:
-    """Write terms in the query language of the database; words are letters and digits, so none can be an operator."""
+def to_expression(terms: Sequence[Term], *, is_sqlite: bool, beginnings: int) -> str:
+    """Write terms in the query language of the database; words are letters and digits, so none can be an operator.
+
+    The words of the last `beginnings` terms may be beginnings of longer ones.
+    """
     quote, star, either, both = ('"', "*", " OR ", " AND ") if is_sqlite else ("'", ":*", " | ", " & ")
 
-    def one(word: str) -> str:
-        return f"{quote}{word}{quote}" + ("" if is_exact or len(word) < SHORTEST_BEGINNING else star)
+    def one(word: str, *, may_begin: bool) -> str:
+        return f"{quote}{word}{quote}" + (star if may_begin and len(word) >= SHORTEST_BEGINNING else "")
 
-    def say(term: Term) -> str:
-        groups = [f"({both.join(one(word) for word in group)})" for group in term.groups]
-        return f"({either.join([*groups, *(f'{quote}{word}{quote}' for word in term.whole)])})"
+    def say(place: int, term: Term) -> str:
+        may_begin = place >= len(terms) - beginnings
+        groups = [f"({both.join(one(word, may_begin=may_begin) for word in group)})" for group in term.groups]
+        return f"({either.join([*groups, *(one(word, may_begin=False) for word in term.whole)])})"
 
-    return both.join(say(term) for term in terms)
+    return both.join(say(place, term) for place, term in enumerate(terms))

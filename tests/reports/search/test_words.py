@@ -56,8 +56,8 @@ def test_text_without_a_letter_or_digit_asks_for_nothing(text: str) -> None:
 def test_operators_are_only_words() -> None:
     """What a query language means by them is lost: each is a quoted word of letters and digits."""
     terms = read_terms('a OR "b" NEAR( * | & !', TODAY)
-    assert to_expression(terms, is_sqlite=True, is_exact=False) == '(("a")) AND (("or")) AND (("b")) AND (("near"*))'
-    assert to_expression(terms, is_sqlite=False, is_exact=False) == "(('a')) & (('or')) & (('b')) & (('near':*))"
+    assert to_expression(terms, is_sqlite=True, beginnings=1) == '(("a")) AND (("or")) AND (("b")) AND (("near"*))'
+    assert to_expression(terms, is_sqlite=False, beginnings=1) == "(('a')) & (('or')) & (('b')) & (('near':*))"
 
 
 def test_a_long_text_is_cut() -> None:

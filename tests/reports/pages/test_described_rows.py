@@ -23,7 +23,7 @@ TYPED: dict[type, Any] = {str: "x", int: 5, bool: True, bytes: b"{}", date: date
 KINDS: dict[type, type] = {AutoString: str, UtcDateTime: datetime}
 # What these show is read from whole objects of the provider, or from two runs; their own tests fill them.
 OTHERWISE = {
-    "/approvals", "/closed-figures", "/drift", "/run-diff", "/statement-check", "/tax-invoices", "/tax-returns",
+    "/approvals", "/closed-figures", "/drift", "/run-diff", "/search", "/statement-check", "/tax-invoices", "/tax-returns",
     "/tax-statements", "/transfers",
 }  # fmt: skip
 LEFT_OUT = {

@@ -4,8 +4,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import TSVECTOR
 
-revision = "0113"
-down_revision = "0112"
+revision = "0115"
+down_revision = "0114"
 branch_labels = None
 depends_on = None
 

@@ -51,10 +51,15 @@ class Release:
     payouts: Sequence[Mapping[str, str]]
 
 
+def is_kept_alike(name: str) -> bool:
+    """Leave out the search, which each database keeps in its own form and fills again."""
+    return not name.startswith("search_")
+
+
 def totals(store: Store) -> dict[str, int]:
     """Count the rows of every table."""
     with store.reading() as session:
-        names = sa.inspect(session.connection()).get_table_names()
+        names = [name for name in sa.inspect(session.connection()).get_table_names() if is_kept_alike(name)]
         return {name: session.scalar(sa.select(sa.func.count()).select_from(sa.table(name))) or 0 for name in names}
 
 
@@ -78,7 +83,7 @@ def copy(released: Store, to: Store) -> None:
     with released.connection() as source, to.connection() as target:
         command.upgrade(migrating.alembic_config(target), version)
         tables = sa.MetaData()
-        tables.reflect(source)
+        tables.reflect(source, only=lambda name, _: is_kept_alike(name))
         for table in tables.sorted_tables:
             rows = [to_aware(row) for row in source.execute(sa.select(table)).mappings()]
             if rows and table.name != VERSION:

@@ -38,7 +38,9 @@ GROUPS = {
             {"withheld_by": "reconcile.rules.streams:withheld_by", "addresses": "reports.people:latest_addresses"},
         ),
         "exceptions": Row(
-            "reconcile.commands.exceptions:exceptions", "What needs a person: the work list that runs keep."
+            "reconcile.commands.exceptions:make_group",
+            "What needs a person: the work list that runs keep.",
+            {"check_owner": "reports.visibility:check_owner"},
         ),
         "explain": Row(
             "reconcile.commands.reconcile:explain",

@@ -301,6 +301,8 @@ class ExceptionRow(SQLModel, table=True):
     fact_on: date | None = None
     due_on: date | None = None
     customer_name: str | None = None
+    # The day on which a person wants it done.
+    follow_up_on: date | None = None
 
     @property
     def aged_from(self) -> date:

@@ -17,6 +17,7 @@ from reports.shapes.build import Report
 from reports.shapes.definitions import Definition, label_of
 from reports.shapes.spans import WHOLE
 from reports.standing import runs_now
+from reports.visibility import check_owner
 
 SHEET = Definition(
     "exceptions-sheet",
@@ -84,7 +85,10 @@ def take_back(
             yield name, RowOutcome(line, cells.get("exception_id", ""), (), refused)
             continue
         row = (line, {**cells, "state": _states().get(cells.get("state", "").strip().lower(), cells.get("state", ""))})
-        for outcome in worklist.take_back(installation.store, name, [row], author=author, on=days[name], at=at):
+        taken = worklist.take_back(
+            installation.store, name, [row], author=author, on=days[name], at=at, check_owner=check_owner
+        )
+        for outcome in taken:
             yield name, outcome
 
 

@@ -103,6 +103,15 @@ def exceptions(session: Session, connections: Sequence[str], asked: ExceptionFil
     return Page(list(exception_rows(session, _page(query, number))), number, total)
 
 
+def find_versions(
+    session: Session, connections: Sequence[str], asked: ExceptionFilter, *, most: int
+) -> list[tuple[str, str, int]]:
+    """Return connection, id and version of the exceptions that a filter shows, at most so many."""
+    key = (col(ExceptionRow.connection), col(ExceptionRow.id), col(ExceptionRow.version))
+    query = sa.select(*key).where(*_exception_conditions(connections, asked)).order_by(*key[:2]).limit(most)
+    return [(row[0], row[1], row[2]) for row in session.execute(query)]
+
+
 def _exception_conditions(connections: Sequence[str], asked: ExceptionFilter) -> list[sa.ColumnElement[bool]]:
     conditions: list[sa.ColumnElement[bool]] = [col(ExceptionRow.connection).in_(connections)]
     if asked.code:

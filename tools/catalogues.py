@@ -70,6 +70,7 @@ SECTIONS = {
     "month": "The page of a closed month that a controller signs, and why a month cannot be packed.",
     "verify": "What is wrong with an archive or a PDF that is checked; the name of the file stands before it.",
     "approvals": "Requests for a second person. What is asked for begins a heading.",
+    "bulk": "Many exceptions at once.",
     "desk": "Decisions of people about payments, documents and exceptions.",
     "jobs": "Work that people set going.",
     "kept": "Results of runs that cannot be read any more.",

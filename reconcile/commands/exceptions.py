@@ -29,6 +29,7 @@ from reconcile.commands import printed
 from reconcile.commands.decisions import add_signature, author_option, signature
 from reconcile.desk import decisions, worklist
 from reconcile.desk.decisions import DecisionError, Signature
+from reconcile.desk.worklist import CheckOwner
 from reconcile.exceptions.life import State
 from reconcile.kept import records
 from reconcile.kept.records import evidence_of
@@ -154,23 +155,6 @@ def _fields(shown: Row) -> Iterator[Row]:
             yield {"field": name, "value": shown[name]}
 
 
-@exceptions.command("assign")
-@click.argument("exception_id")
-@click.argument("owner")
-@click.option("--reason", default="assigned")
-@add_signature
-@on_connection
-@json_option
-def assign_exception(
-    installation: Installation, connection: Connection, *, exception_id: str, owner: str, reason: str,
-    author: str | None, version: int | None, as_json: bool,
-) -> None:  # fmt: skip
-    """Give an exception to an owner; an empty owner takes it away."""
-    signed = signature(author, reason)
-    edit = partial(decisions.assign, owner=owner, version=version)
-    _edit(installation, connection, exception_id, signed, edit, as_json=as_json)
-
-
 @exceptions.command("note")
 @click.argument("exception_id")
 @click.argument("text")
@@ -225,37 +209,75 @@ def export_exceptions(installation: Installation, connection: Connection, *, sta
         out.write_bytes(worklist.to_csv(rows).encode("utf-8-sig"))
 
 
-@exceptions.command("import")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
-@author_option
-@on_connection
-@json_option
-def import_exceptions(
-    installation: Installation, connection: Connection, *, file: Path, author: str | None, as_json: bool
-) -> None:
-    """Take an exported sheet back, row by row; a row that was changed meanwhile is refused alone."""
-    with installation.store.reading() as session:
-        on = reference_day(session, connection)
-    try:
-        rows = worklist.read_sheet(file.read_bytes())
-    except worklist.WorklistError as error:
-        raise CommandError(f"{file.name}: {error}") from None
-    who = author or login_name()
-    taken = list(worklist.take_back(installation.store, connection.name, rows, author=who, on=on, at=utc_now()))
-    shown = [
-        {
-            "line": row.line,
-            "exception_id": row.exception_id,
-            "changed": ", ".join(row.changed),
-            "refused": str(row.refused or ""),
-        }
-        for row in taken
-        if row.changed or row.refused
-    ]
-    print_rows(shown, ROW_KEYS, as_json=as_json)
-    refused = sum(bool(row.refused) for row in taken)
-    if refused:
-        leave(Completion.NOTHING_DONE if refused == len(taken) else Completion.PARTLY_DONE)
+def make_group(check_owner: CheckOwner) -> click.Group:
+    """Return the commands of the work list; `check_owner` says who may be an owner."""
+    for command in (_make_assign(check_owner), _make_import(check_owner)):
+        exceptions.add_command(command)
+    return exceptions
+
+
+def _make_assign(check_owner: CheckOwner) -> click.Command:
+    @click.command("assign")
+    @click.argument("exception_id")
+    @click.argument("owner")
+    @click.option("--reason", default="assigned")
+    @add_signature
+    @on_connection
+    @json_option
+    def assign_exception(
+        installation: Installation, connection: Connection, *, exception_id: str, owner: str, reason: str,
+        author: str | None, version: int | None, as_json: bool,
+    ) -> None:  # fmt: skip
+        """Give an exception to an owner, the login of a person; an empty owner takes it away."""
+
+        def edit(session: Session, name: str, identity: str, signed: Signature) -> ExceptionRow:
+            row = session.get(ExceptionRow, (name, identity))
+            check_owner(session, name, owner.strip(), row.owner if row else "")
+            return decisions.assign(session, name, identity, signed, owner=owner, version=version)
+
+        _edit(installation, connection, exception_id, signature(author, reason), edit, as_json=as_json)
+
+    return assign_exception
+
+
+def _make_import(check_owner: CheckOwner) -> click.Command:
+    @click.command("import")
+    @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+    @author_option
+    @on_connection
+    @json_option
+    def import_exceptions(
+        installation: Installation, connection: Connection, *, file: Path, author: str | None, as_json: bool
+    ) -> None:
+        """Take an exported sheet back, row by row; a row that was changed meanwhile is refused alone."""
+        with installation.store.reading() as session:
+            on = reference_day(session, connection)
+        try:
+            rows = worklist.read_sheet(file.read_bytes())
+        except worklist.WorklistError as error:
+            raise CommandError(f"{file.name}: {error}") from None
+        who = author or login_name()
+        taken = list(
+            worklist.take_back(
+                installation.store, connection.name, rows, author=who, on=on, at=utc_now(), check_owner=check_owner
+            )
+        )
+        shown = [
+            {
+                "line": row.line,
+                "exception_id": row.exception_id,
+                "changed": ", ".join(row.changed),
+                "refused": str(row.refused or ""),
+            }
+            for row in taken
+            if row.changed or row.refused
+        ]
+        print_rows(shown, ROW_KEYS, as_json=as_json)
+        refused = sum(bool(row.refused) for row in taken)
+        if refused:
+            leave(Completion.NOTHING_DONE if refused == len(taken) else Completion.PARTLY_DONE)
+
+    return import_exceptions
 
 
 def _edit(

@@ -200,6 +200,21 @@ def note(
     return _edit(session, connection, exception_id, signed, {"note": text.strip()}, version)
 
 
+def set_follow_up(
+    session: Session, connection: str, exception_id: str, signed: Signature, *, on: date | None,
+    version: int | None = None,
+) -> ExceptionRow:  # fmt: skip
+    """Say by when an exception should be done; None takes the day away."""
+    return _edit(session, connection, exception_id, signed, {"follow_up_on": on}, version)
+
+
+def check_version(session: Session, connection: str, exception_id: str, *, version: int) -> None:
+    """Raise DecisionError if an exception is not as a person saw it."""
+    row = _exception(session, connection, exception_id)
+    if row.version != version:
+        raise DecisionError("desk.changed_since_seen", exception=exception_id, version=row.version, seen=version)
+
+
 def resolve(
     session: Session, connection: str, exception_id: str, signed: Signature, *, on: date, version: int | None = None
 ) -> ExceptionRow:
@@ -291,8 +306,8 @@ def _edit(
     """Change columns of an exception, if it is as the person saw it, and remember each change."""
     _check_signature(signed)
     row = _exception(session, connection, exception_id)
-    if version is not None and version != row.version:
-        raise DecisionError("desk.changed_since_seen", exception=exception_id, version=row.version, seen=version)
+    if version is not None:
+        check_version(session, connection, exception_id, version=version)
     table = core_of(ExceptionRow)
     key = (table.c.connection == connection, table.c.id == exception_id, table.c.version == row.version)
     moving = sa.update(table).where(*key).values(**changes, version=row.version + 1)

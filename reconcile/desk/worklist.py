@@ -2,9 +2,10 @@
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import TypeAlias
 
 from sqlmodel import Session
 
@@ -24,6 +25,10 @@ MATCH = "match_to"
 # The report's columns, then those that only a returned sheet needs.
 COLUMNS = (*EXCEPTION_KEYS, MATCH, "note", "version")
 NEEDED = ("exception_id", "owner", "state", "resolution", "note", "version")
+
+
+# Raises DecisionError if the owner of the second name may not see to an exception of the connection; the last is now.
+CheckOwner: TypeAlias = Callable[[Session, str, str, str], None]
 
 
 class WorklistError(RefusalError):
@@ -69,19 +74,26 @@ def read_sheet(content: bytes, *, labels: Mapping[str, str] | None = None) -> li
     raise WorklistError("desk.not_the_sheet", columns=", ".join(NEEDED))
 
 
-def take_back(
-    store: Store, connection: str, rows: Iterable[tuple[int, dict[str, str]]], *, author: str, on: date, at: datetime
-) -> Iterator[RowOutcome]:
+def take_back(  # noqa: PLR0913 - a sheet, and what is done in whose name
+    store: Store, connection: str, rows: Iterable[tuple[int, dict[str, str]]], *, author: str, on: date, at: datetime,
+    check_owner: CheckOwner,
+) -> Iterator[RowOutcome]:  # fmt: skip
     """Apply each row in its own transaction: owner, note, a resolution with its reason, a match by hand."""
     for line, cells in rows:
         identity = cells.get("exception_id", "")
         try:
             with store.transaction() as session:
+                check_owner(session, connection, cells.get("owner", ""), _owner_now(session, connection, identity))
                 changed = _apply(session, connection, cells, author=author, on=on, at=at)
         except DecisionError as error:
             yield RowOutcome(line, identity, (), error.message)
             continue
         yield RowOutcome(line, identity, changed)
+
+
+def _owner_now(session: Session, connection: str, exception_id: str) -> str:
+    row = session.get(ExceptionRow, (connection, exception_id))
+    return row.owner if row is not None else ""
 
 
 def _apply(

@@ -1,6 +1,7 @@
 """Where people decide: the page of one exception, the page of one document, and how a form becomes a decision."""
 
 from collections.abc import Callable
+from datetime import date
 
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -12,6 +13,7 @@ from consumer.facts.messages import translate
 from consumer.facts.money import MoneyError, to_minor
 from reconcile.desk import decisions
 from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
+from reconcile.tables import ExceptionRow
 from reports import bookkeeping, cases, standing
 from reports.dossiers import find_dossier
 from reports.pages import desk, matching, pending
@@ -20,6 +22,7 @@ from reports.pages.words import refusal
 from reports.people import Role
 from reports.query import calendars_of
 from reports.shapes import notation
+from reports.visibility import check_owner, find_owners
 
 case = Blueprint("case", __name__, url_prefix="/exceptions")
 documents = Blueprint("documents", __name__, url_prefix="/documents")
@@ -33,6 +36,7 @@ def show_case(connection: str, exception_id: str) -> ResponseReturnValue:
         wanted = desk.search()
         named = cases.find_named(session, connection, wanted, amount=_amount_in(wanted, own)) if wanted else None
         found = cases.find_case(session, runs, connection, exception_id, named)
+        owners = find_owners(session, connection)
     if found is None:
         abort(404)
     as_of = max((run.as_of for run in runs), default=found.row.last_seen_on)
@@ -47,6 +51,7 @@ def show_case(connection: str, exception_id: str) -> ResponseReturnValue:
         age=max(0, calendar.days_between(found.row.aged_from, found.row.resolved_on or as_of)),
         kinds=list(Adjustment),
         may_decide=desk.reader().role.may(Role.FINANCE),
+        owners=owners,
     )
 
 
@@ -77,7 +82,14 @@ def decide_one(action: str, connection: str, exception_id: str, *, version: int)
 
 
 def _assign(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
-    decisions.assign(session, connection, exception_id, signed, owner=desk.form_text("owner"), version=version)
+    owner, row = desk.form_text("owner"), session.get(ExceptionRow, (connection, exception_id))
+    check_owner(session, connection, owner, row.owner if row else "")
+    decisions.assign(session, connection, exception_id, signed, owner=owner, version=version)
+
+
+def _set_follow_up(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
+    on = to_follow_up(desk.form_text("follow_up_on"))
+    decisions.set_follow_up(session, connection, exception_id, signed, on=on, version=version)
 
 
 def _note(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
@@ -124,8 +136,14 @@ def _pair(connection: str) -> Pair:
     return Pair(connection, desk.form_text("resource_id"), desk.form_text("doc_key"))
 
 
-EDITS: dict[str, Decide] = {"assign": _assign, "note": _note, "resolve": _resolve, "reopen": _reopen}
-_SELF_EXPLAINING = ("assign", "note")
+EDITS: dict[str, Decide] = {
+    "assign": _assign,
+    "due": _set_follow_up,
+    "note": _note,
+    "resolve": _resolve,
+    "reopen": _reopen,
+}
+_SELF_EXPLAINING = ("assign", "due", "note")
 ACTIONS: dict[str, Decide] = {
     **EDITS,
     "match": _match_named,
@@ -135,7 +153,6 @@ ACTIONS: dict[str, Decide] = {
     "withdraw": _about_a_pair(decisions.withdraw),
     "adjust": _adjust,
 }
-BULK = ("assign", "note", "resolve")
 
 
 @documents.get("/<connection>/<path:doc_key>", endpoint="show")
@@ -231,6 +248,14 @@ def _amount_in(text: str, own: Connection) -> int | None:
         return to_minor(notation.to_plain(text, desk.language()), own.country.currency)
     except (MoneyError, ValueError):
         return None
+
+
+def to_follow_up(text: str) -> date | None:
+    """Read the day on which a person wants an exception done; empty for none."""
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        raise DecisionError("desk.bad_day", text=text) from None
 
 
 def _form_number(name: str) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from flask import Blueprint, Response, abort, flash, redirect, render_template, request, url_for
+from flask import Blueprint, Response, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from reconcile.desk.worklist import WorklistError
@@ -14,7 +14,6 @@ from reports import sheet as sheets
 from reports.export import Format
 from reports.files import MIME, Shape
 from reports.pages import desk, pending, staging
-from reports.pages.decisions import BULK, decide_one
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
 from reports.pages.staging import LARGEST
@@ -22,11 +21,11 @@ from reports.pages.words import refusal
 from reports.people import Role
 from reports.query import calendars_of
 from reports.standing import ExceptionFilter
+from reports.visibility import find_owners
 
 blueprint = Blueprint("exceptions", __name__, url_prefix="/exceptions")
 
 STATES = ("open", "closed", "all")
-_MOST_PICKED = 500
 NO_OWNER = "-"
 _ONLY_GAPS = "The newest run looks at a day whose data has not come yet. The list shows what earlier days left open."
 _NO_LOOK_YET = "No run has looked at the list with complete data yet: only what is missing is shown."
@@ -34,20 +33,14 @@ _NO_LOOK_YET = "No run has looked at the list with complete data yet: only what 
 
 @blueprint.get("")
 def index() -> ResponseReturnValue:
-    asked = ExceptionFilter(
-        code=desk.choice("code", tuple(Code)),
-        state=desk.choice("state", STATES, "open"),
-        severity=desk.choice("severity", SEVERITIES),
-        search=desk.search(),
-        owner=_owner(),
-        opened_from=desk.day("opened_from"),
-        closed_from=desk.day("closed_from"),
-        payout_id=request.args.get("payout", "")[:100],
-    )
+    asked = read_filter()
     with desk.installation().store.reading() as session:
         runs = standing.runs_now(session, desk.names(), desk.today())
         page = standing.exceptions(session, desk.names(), asked, desk.page_number())
         owners = standing.owners(session, desk.names())
+        people = {
+            login for name in desk.names() for login, is_active in find_owners(session, name).items() if is_active
+        }
     page = replace(page, rows=pending.on_exceptions(page.rows))
     day_of = {run.connection: run.as_of for run in runs}
     calendars = calendars_of(desk.installation(), desk.connections(), runs)
@@ -64,10 +57,25 @@ def index() -> ResponseReturnValue:
         codes=tuple(Code),
         ages=ages,
         owners=owners,
+        people=people,
         no_owner=NO_OWNER,
         warnings=list(warnings(runs)),
         as_of=max(day_of.values(), default=None),
         may_decide=desk.reader().role.may(Role.FINANCE),
+    )
+
+
+def read_filter() -> ExceptionFilter:
+    """Read what the address asks of the work list."""
+    return ExceptionFilter(
+        code=desk.choice("code", tuple(Code)),
+        state=desk.choice("state", STATES, "open"),
+        severity=desk.choice("severity", SEVERITIES),
+        search=desk.search(),
+        owner=_owner(),
+        opened_from=desk.day("opened_from"),
+        closed_from=desk.day("closed_from"),
+        payout_id=request.args.get("payout", "")[:100],
     )
 
 
@@ -87,38 +95,10 @@ def warnings(runs: Sequence[Run]) -> Iterator[str]:
                 yield _ONLY_GAPS if standing.has_seen_more(session, run.connection) else _NO_LOOK_YET
 
 
-@blueprint.post("/bulk")
-def bulk() -> ResponseReturnValue:
-    """Decide about each chosen exception on its own, and say of each what became of it."""
-    need(Role.FINANCE)
-    action = request.form.get("action", "")
-    if action not in BULK:
-        raise BadQueryError("pages.not_one_of", name="action", value=action, known=", ".join(BULK))
-    outcomes = []
-    for pick in request.form.getlist("pick")[:_MOST_PICKED]:
-        connection, _, rest = pick.partition("/")
-        exception_id, _, version = rest.partition("/")
-        seen = desk.whole_number(version)
-        if connection not in {own.name for own in desk.visible_connections()} or seen is None:
-            raise BadQueryError("pages.no_exception_of_list", value=pick[:100])
-        refusal = decide_one(action, connection, exception_id, version=seen)
-        outcomes.append((connection, exception_id, refusal))
-    return _show_result({"template": "bulk.html", "action": action, "outcomes": outcomes})
-
-
 def _show_result(outcome: dict[str, object]) -> ResponseReturnValue:
     """Lead to a page of its own, which can be left and come back to without sending the form again."""
     key = staging.stage(desk.installation(), staging.OUTCOMES, outcome, who=desk.reader().name, now=desk.now()).key
-    return redirect(url_for("exceptions.outcome", key=key), 303)
-
-
-@blueprint.get("/outcome/<key>")
-def outcome(key: str) -> ResponseReturnValue:
-    """Show what became of each exception that one form was about."""
-    found = staging.find(desk.installation(), staging.OUTCOMES, key, who=desk.reader().name)
-    if found is None:
-        abort(404)
-    return render_template(found.content["template"], **found.content)
+    return redirect(url_for("bulk.outcome", key=key), 303)
 
 
 @blueprint.get("/sheet.<any(csv, xlsx):file_format>")

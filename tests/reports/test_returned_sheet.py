@@ -12,6 +12,7 @@ from reconcile.tables import ExceptionRow
 from reports import files, sheet
 from reports.export import Format
 from reports.files import Shape
+from reports.people import Role, invite_user
 
 TODAY = date(2026, 10, 8)
 ROW = {
@@ -60,3 +61,19 @@ def test_a_resolution_without_its_state_is_refused(reconciled: Installation) -> 
     assert str(row.refused) == (
         "exception 00aa00aa00aa00aa has a resolution and is still open: set its state too, or leave it empty"
     )
+
+
+def test_an_owner_in_the_sheet_is_a_person_who_sees_it(reconciled: Installation) -> None:
+    """A login of a person goes in; a name of no one is refused, except the one that stands there already."""
+    with reconciled.store.transaction() as session:
+        invite_user(session, "luz@tienda.test", Role.FINANCE, now=utc_now())
+        session.execute(sa.update(ExceptionRow).where(col(ExceptionRow.id).startswith("11")).values(owner="antes"))
+    own, asked = reconciled.connections(None), {"author": "ana", "at": utc_now(), "today": TODAY}
+    rows = [
+        ROW | {"owner": "luz@tienda.test"}, ROW | {"owner": "nadie", "version": "2"},
+        ROW | {"exception_id": "11bb11bb11bb11bb", "owner": "antes", "note": "sigue"},
+    ]  # fmt: skip
+    content = "\r\n".join([",".join(ROW), *(",".join(row.values()) for row in rows)]).encode()
+    taken = [row for _, row in sheet.take_back(reconciled, own, content, **asked)]  # type: ignore[arg-type]
+    assert [row.changed for row in taken] == [("owner",), (), ("note",)]
+    assert "no person here has the login nadie" in str(taken[1].refused)

@@ -17,7 +17,7 @@ from consumer.facts.tables.provider import PaymentIntent
 from reconcile.tables import Decision, ExceptionRow, LocalInvoice, ResultChunk
 from reports.directory import LISTINGS
 from reports.listing import Wanted
-from reports.people import Role, add_user, to_user
+from reports.people import Role, add_user, invite_user, to_user
 from tests.reports.conftest import DOCUMENTS, LINES, keep_results, take_out_of
 from tests.reports.pages.looking import kept, text_of
 
@@ -30,6 +30,7 @@ def desk(reconciled: Installation, client: FlaskClient) -> FlaskClient:
     """The desk with the payment of 50.000 and an open document of the same amount in the books."""
     now = utc_now()
     with reconciled.store.transaction() as session:
+        invite_user(session, "luz@tienda.test", Role.FINANCE, now=now)
         session.add(
             PaymentIntent(
                 connection="main",
@@ -243,22 +244,6 @@ def test_a_year_and_how_many_dates_are_no_amounts(reconciled: Installation, clie
     page = client.get(CASE).get_data(as_text=True)
     proofs = dict(re.findall("<dt>(.*?)</dt><dd>(.*?)</dd>", page))
     assert (proofs["año"], proofs["fechas"], proofs["monto"]) == ("2031", "1.500", "15,00")
-
-
-def test_many_are_decided_with_an_outcome_each(reconciled: Installation, client: FlaskClient, csrf: Csrf) -> None:
-    """Each chosen exception is decided on its own: a stale one is refused and the others go through."""
-    form = {
-        "csrf_token": csrf(client, "/exceptions"),
-        "action": "resolve",
-        "reason": "revisado",
-        "pick": ["main/00aa00aa00aa00aa/1", "main/11bb11bb11bb11bb/7"],
-    }
-    page = client.post("/exceptions/bulk", data=form, follow_redirects=True).get_data(as_text=True)
-    assert "Resuelta." in page
-    assert "Otra persona cambió la excepción 11bb11bb11bb11bb mientras usted miraba (versión 1, no 7)" in page
-    states = {row.id: row.state for row in kept(reconciled, ExceptionRow)}
-    assert states["00aa00aa00aa00aa"] == "resolved"
-    assert states["11bb11bb11bb11bb"] == "open"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,13 @@
+"""The day on which a person wants an exception done."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0113"
+down_revision = "0112"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.add_column("exception", sa.Column("follow_up_on", sa.Date(), nullable=True))

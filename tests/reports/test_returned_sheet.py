@@ -17,7 +17,7 @@ from reports.people import Role, invite_user
 TODAY = date(2026, 10, 8)
 ROW = {
     "exception_id": "00aa00aa00aa00aa",
-    "owner": "luz",
+    "owner": "ana@tienda.test",
     "state": "open",
     "resolution": "",
     "note": "",
@@ -47,7 +47,7 @@ def test_a_row_without_its_connection_is_refused_where_there_are_several(two: In
     assert [str(row.refused) for _, row in taken] == ["name its connection: main, mexico"]
     with two.store.reading() as session:
         owners = session.scalars(sa.select(col(ExceptionRow.owner)).distinct()).all()
-    assert "luz" not in owners
+    assert "ana@tienda.test" not in owners
     taken = list(sheet.take_back(two, both[:1], content, **asked))  # type: ignore[arg-type]
     assert [row.changed for _, row in taken] == [("owner",)]
 

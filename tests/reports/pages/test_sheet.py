@@ -64,12 +64,12 @@ def test_a_sheet_is_in_the_reader_s_words(client: FlaskClient) -> None:
 def test_a_filled_sheet_comes_back_row_by_row(client: FlaskClient, csrf: Csrf, books: Installation) -> None:
     """An owner, a resolution and a match are taken, each row told; a row as it was is left alone."""
     rows = {row["Excepción (id)"]: row for row in sheet_of(client)}
-    rows["11bb11bb11bb11bb"] |= {"Estado": "resuelta", "Resolución": "pagó por caja", "Responsable": "luz"}
+    rows["11bb11bb11bb11bb"] |= {"Estado": "resuelta", "Resolución": "pagó por caja", "Responsable": "ana@tienda.test"}
     rows["00aa00aa00aa00aa"] |= {"Conciliar con (documento)": "cl:33::1105"}
     page = upload(client, csrf, as_csv(list(rows.values())))
     assert page.count(">Listo<") == 2
     resolved = row_of(books, "11bb11bb11bb11bb")
-    assert (resolved.owner, resolved.state, resolved.resolution) == ("luz", "resolved", "pagó por caja")
+    assert (resolved.owner, resolved.state, resolved.resolution) == ("ana@tienda.test", "resolved", "pagó por caja")
     assert str(resolved.resolved_on) == "2026-10-08"
     with books.store.reading() as session:
         kept = session.scalars(sa.select(Decision)).all()
@@ -83,11 +83,11 @@ def test_a_stale_row_is_refused_alone(client: FlaskClient, csrf: Csrf, books: In
     rows = sheet_of(client)
     with books.store.transaction() as session:
         session.execute(sa.update(ExceptionRow).where(ExceptionRow.id == "00aa00aa00aa00aa").values(version=2))  # type: ignore[arg-type]
-    page = upload(client, csrf, as_csv([{**row, "Responsable": "luz"} for row in rows]))
+    page = upload(client, csrf, as_csv([{**row, "Responsable": "ana@tienda.test"} for row in rows]))
     assert page.count(">Rechazada<") == 1
     assert "después de la descarga (versión 2): mire otra vez." in page
     assert row_of(books, "00aa00aa00aa00aa").owner == ""
-    assert row_of(books, "11bb11bb11bb11bb").owner == "luz"
+    assert row_of(books, "11bb11bb11bb11bb").owner == "ana@tienda.test"
 
 
 def test_an_excel_sheet_comes_back(client: FlaskClient, csrf: Csrf, books: Installation) -> None:

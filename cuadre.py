@@ -40,7 +40,7 @@ GROUPS = {
         "exceptions": Row(
             "reconcile.commands.exceptions:make_group",
             "What needs a person: the work list that runs keep.",
-            {"check_owner": "reports.visibility:check_owner"},
+            {"check_owner": "reports.owners:check_owner"},
         ),
         "explain": Row(
             "reconcile.commands.reconcile:explain",

@@ -11,13 +11,13 @@ from reconcile.desk import worklist
 from reconcile.desk.worklist import RowOutcome
 from reconcile.tables import Run
 from reports import frames
+from reports.owners import check_owner
 from reports.query import calendars_of
 from reports.shapes import build
 from reports.shapes.build import Report
 from reports.shapes.definitions import Definition, label_of
 from reports.shapes.spans import WHOLE
 from reports.standing import runs_now
-from reports.visibility import check_owner
 
 SHEET = Definition(
     "exceptions-sheet",

@@ -17,6 +17,7 @@ from reconcile.rules.at_risk import Stake, add_up_risks
 from reconcile.tables import ExceptionRow
 from reports import standing
 from reports.cases import to_evidence
+from reports.owners import check_owner
 from reports.pages import desk, exceptions, staging
 from reports.pages.decisions import to_follow_up
 from reports.pages.desk import BadQueryError
@@ -24,7 +25,6 @@ from reports.pages.protection import need
 from reports.pages.words import refusal
 from reports.people import Role
 from reports.shapes.spans import Row
-from reports.visibility import check_owner
 
 blueprint = Blueprint("bulk", __name__, url_prefix="/exceptions")
 

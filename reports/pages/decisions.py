@@ -16,13 +16,13 @@ from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
 from reconcile.tables import ExceptionRow
 from reports import bookkeeping, cases, standing
 from reports.dossiers import find_dossier
+from reports.owners import check_owner, find_owners
 from reports.pages import desk, matching, pending
 from reports.pages.protection import need
 from reports.pages.words import refusal
 from reports.people import Role
 from reports.query import calendars_of
 from reports.shapes import notation
-from reports.visibility import check_owner, find_owners
 
 case = Blueprint("case", __name__, url_prefix="/exceptions")
 documents = Blueprint("documents", __name__, url_prefix="/documents")

@@ -13,6 +13,7 @@ from reports import files, standing
 from reports import sheet as sheets
 from reports.export import Format
 from reports.files import MIME, Shape
+from reports.owners import find_owners
 from reports.pages import desk, pending, staging
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
@@ -21,7 +22,6 @@ from reports.pages.words import refusal
 from reports.people import Role
 from reports.query import calendars_of
 from reports.standing import ExceptionFilter
-from reports.visibility import find_owners
 
 blueprint = Blueprint("exceptions", __name__, url_prefix="/exceptions")
 

@@ -79,7 +79,7 @@ def test_a_refusal_is_english_for_programs_and_translated_for_people() -> None:
     """One error says itself in the terminal, and on pages in the reader's language, with what it quotes."""
     error = RefusalError("closing.closed_already", until=date(2026, 10, 31))
     assert str(error) == "the days up to 2026-10-31 are closed already"
-    assert translate(error.message, "es-CL") == "los días hasta el 2026-10-31 ya están cerrados"
+    assert translate(error.message, "es-CL") == "los días hasta el 31-10-2026 ya están cerrados"
     pair = Message("desk.pair", {"payment": "pi_1", "document": "cl:33::7"})
     nested = Message("desk.nothing_to_take_back", {"subject": pair})
     assert str(nested) == "nothing decided about pi_1 and cl:33::7 holds: there is nothing to take back"

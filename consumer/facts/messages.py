@@ -7,9 +7,11 @@ page writes itself is its English. A catalogue is read when the first sentence i
 What is stored to be shown later is the code too, one message a line: `note.lost_dispute_of {"item":"pi_7"}`.
 """
 
+import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias, Union
@@ -18,6 +20,8 @@ import msgspec
 from babel.messages.pofile import read_po
 
 LANGUAGES = ("es-CL", "es-MX", "en")
+_DAY = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])")
+_MONTHS = ("ene", "feb", "mar", "abr", "may", "jun", "jul", "ago", "sep", "oct", "nov", "dic")
 _decode_values = msgspec.json.Decoder(dict[str, str | int | None]).decode
 # A value that is not known is None.
 Value: TypeAlias = Union[str, int, date, "Message", None]
@@ -54,7 +58,11 @@ def translate(message: Message | str, language: str, /, **values: Value) -> str:
     if isinstance(message, Message):
         return translate(message.code, language, **message.values)
     sentence = _read_catalogue(language).get(message, message)
-    return sentence.format(**{name: _show(value, language) for name, value in values.items()}) if values else sentence
+    return (
+        sentence.format(**{name: _show(name, value, language) for name, value in values.items()})
+        if values
+        else sentence
+    )
 
 
 def parse_message(text: str) -> Message | None:
@@ -116,10 +124,27 @@ def list_words(group: str, language: str) -> list[str]:
     return [text for code, text in _read_catalogue(language).items() if code.startswith(f"{group}.")]
 
 
-def _show(value: Value, language: str) -> str | int | date:
+def _show(name: str, value: Value, language: str) -> str | int | date:
     if value is None:
         return translate(Message("note.unknown"), language)
-    return translate(value, language) if isinstance(value, Message) else value
+    if isinstance(value, Message):
+        return translate(value, language)
+    # A message that was stored holds its days as text.
+    if isinstance(value, str) and name != "id" and _DAY.fullmatch(value):
+        with suppress(ValueError):
+            return write_day(date.fromisoformat(value), language)
+    # A moment is written by its sentence, which says the zone too.
+    return write_day(value, language) if isinstance(value, date) and not isinstance(value, datetime) else value
+
+
+def write_day(on: date, language: str) -> str:
+    """Return a day as people of a country write it; English has it as programs do."""
+    match language:
+        case "es-CL":
+            return f"{on:%d-%m-%Y}"
+        case "es-MX":
+            return f"{on.day} {_MONTHS[on.month - 1]} {on.year}"
+    return on.isoformat()
 
 
 @cache

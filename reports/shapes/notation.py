@@ -4,11 +4,10 @@ import re
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
-from consumer.facts.messages import word
+from consumer.facts.messages import word, write_day
 from consumer.facts.money import format_decimal, group_digits
 
 _SYMBOLS = {"CLP": "$", "MXN": "$", "CLF": "UF ", "USD": "US$", "EUR": "€"}
-_MONTHS = ("ene", "feb", "mar", "abr", "may", "jun", "jul", "ago", "sep", "oct", "nov", "dic")
 
 
 def format_amount(amount: int, currency: str, language: str, *, symbol: bool = False) -> str:
@@ -40,12 +39,7 @@ def format_count(count: int, language: str) -> str:
 
 
 def format_date(on: date, language: str) -> str:
-    match language:
-        case "es-CL":
-            return f"{on:%d-%m-%Y}"
-        case "es-MX":
-            return f"{on.day} {_MONTHS[on.month - 1]} {on.year}"
-    return on.isoformat()
+    return write_day(on, language)
 
 
 def format_moment(at: datetime, language: str, zone: str) -> str:

@@ -78,7 +78,7 @@ def test_several_documents_are_matched_seen_undone_and_run(page: Page) -> None:
     expect(left).to_have_text("0")
     page.get_by_role("button", name=re.compile("Conciliar lo marcado")).click()
 
-    expect(bar).to_contain_text("2 decisiones esperan la próxima corrida", timeout=PATIENCE)
+    expect(bar).to_contain_text("2 decisiones esperan la próxima conciliación", timeout=PATIENCE)
     expect(bar).to_contain_text(EMAIL)
     page.goto(f"{home}/documents/main/cl:33::2")
     expect(page.locator("h1")).to_contain_text("Pagado")
@@ -101,7 +101,7 @@ def test_several_documents_are_matched_seen_undone_and_run(page: Page) -> None:
     page.get_by_role("button", name=re.compile("Conciliar lo marcado")).press("m")
     expect(bar).to_contain_text("2 decisiones", timeout=PATIENCE)
     bar.get_by_role("button", name="Conciliar ahora").click()
-    expect(page.locator("main")).to_contain_text("La corrida 2 terminó", timeout=PATIENCE)
+    expect(page.locator("main")).to_contain_text("La conciliación 2 terminó", timeout=PATIENCE)
     expect(page.locator("main")).to_contain_text("Factura electrónica 2")
     page.goto(f"{home}/documents/main/cl:33::2")
     expect(page.locator("h1")).to_contain_text("Pagado")

@@ -132,7 +132,7 @@ def test_a_sheet_opens_typed(workbook: openpyxl.Workbook) -> None:
 def test_a_workbook_says_what_it_was_made_from(workbook: openpyxl.Workbook) -> None:
     """The sheet of parameters carries the run, the zone, the calendar, the rows and the sums."""
     facts = {row[0]: row[1] for row in workbook["Parámetros"].iter_rows(values_only=True)}
-    assert facts["Corridas (id)"] == "main:run-1"
+    assert facts["Conciliaciones (id)"] == "main:run-1"
     assert facts["Zonas horarias"] == "America/Santiago"
     assert facts["Calendarios"] == "Chile (holidays)"
     assert facts["Al día"] == "2026-10-08"

@@ -22,7 +22,7 @@ from consumer.webhooks.signature import verify
 from tests.consumer.alarms.conftest import PASSWORD, SECRET, MakeSettings, Receiver, StartPost
 
 HEADLINE = (
-    "main, corrida del 2026-11-22: 3 de 4 liquidaciones cuadran; excepciones: 5, de ellas altas: 2; "
+    "main, conciliación del 22-11-2026: 3 de 4 liquidaciones cuadran; excepciones: 5, de ellas altas: 2; "
     "en riesgo: 1.234.567 CLP"
 )
 NOW = datetime(2026, 11, 23, 13, 30, tzinfo=UTC)

@@ -277,7 +277,7 @@ def test_the_day_in_short_names_what_stands(store: Store, alarmed: MakeSettings,
     assert digest.run(NOW.date()) == "2 alarms stand; 1 messages"
     outbox.deliver(installation, read_targets(installation.settings), now=NOW + timedelta(days=365))
     body = json.loads(receiver.got[0].body)
-    assert (body["kind"], body["headline"]) == ("digest", ["main: todavía no hay corridas"])
+    assert (body["kind"], body["headline"]) == ("digest", ["main: todavía no hay conciliaciones"])
     assert [one["cause"] for one in body["alarms"]] == [LATE.cause, "gaps"]
 
 

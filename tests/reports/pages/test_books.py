@@ -72,7 +72,7 @@ def test_a_file_that_came_in_before_says_so(look: Callable[..., str], client: Fl
     """The same file a second time offers nothing to confirm."""
     confirm(client, csrf, key_in(look(INVOICES)))
     page = look(INVOICES, name="otra copia.csv")
-    assert "Este archivo ya se trajo el" in page
+    assert "Este archivo ya se importó el" in page
     assert 'name="key"' not in page
 
 

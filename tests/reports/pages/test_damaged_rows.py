@@ -30,7 +30,7 @@ def test_a_page_names_the_rows_that_are_damaged(
     del spoilt
     answer = client.get("/view/documents")
     assert answer.status_code == 500
-    said = "Las filas de la corrida 42 de main (parte 0, document) están dañadas"
+    said = "Las filas de la conciliación 42 de main (parte 0, document) están dañadas"
     assert said in answer.get_data(as_text=True)
     assert "the kept rows of run 42 of main (piece 0, document) are damaged" in caplog.text
     answer = client.get("/api/v1/documents")

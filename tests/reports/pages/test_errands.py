@@ -126,7 +126,9 @@ def test_a_list_is_a_file_as_it_is_filtered(client: FlaskClient) -> None:
     assert rows[1].startswith("main,evt_1,payout.succeeded,test,,")
     assert client.get("/reports/events.csv?state=applied").get_data(as_text=True).splitlines()[1:] == []
     people = client.get("/reports/runs.csv?profile=cl").data.decode("utf-8-sig").splitlines()[0]
-    assert people.startswith("Número;Conexión;Id;Al día;Estado;Liquidaciones;Explicadas al peso")
+    assert people.startswith(
+        "Número;Conexión;Id;Al día;Estado;Liquidaciones;Sin diferencia, o con la diferencia identificada"
+    )
     assert client.get("/reports/jobs.xlsx").data[:2] == b"PK"
 
 

@@ -18,9 +18,9 @@ def test_the_morning_page_says_what_ties_out_and_what_is_open(client: FlaskClien
     """One look tells how many payouts tie out, how many exceptions are open and what they are worth."""
     page = text_of(client, "/")
     assert "1 de 1 liquidaciones llegaron y cuadran" in page
-    assert "Corrida r0042 , al 08-10-2026 · Datos completos" in page
+    assert "Conciliación r0042 , al 08-10-2026 · Datos completos" in page
     assert "Excepciones abiertas 2" in page
-    assert "Monto en riesgo CLP $100.000 2 excepciones, cada monto una vez · Corrida r0042" in page
+    assert "Monto en riesgo CLP $100.000 2 excepciones, cada monto una vez · Conciliación r0042" in page
     assert "Pago sin documento Media 1 50.000 CLP 06-10-2026" in page
 
 
@@ -28,7 +28,7 @@ def test_the_payout_list_filters_and_searches(client: FlaskClient) -> None:
     """A payout shows under its own state and id, and not under another."""
     assert "po_1" in text_of(client, "/payouts?status=closed&q=o_1&from=2026-10-06&to=2026-10-06")
     for query in ("status=open", "q=po_2", "q=%25", "from=2026-10-07", "to=2026-10-05"):
-        assert "No hay nada aquí." in text_of(client, f"/payouts?{query}"), query
+        assert "No hay filas para estos filtros o estos días." in text_of(client, f"/payouts?{query}"), query
 
 
 def test_one_payout_walks_from_gross_to_net(client: FlaskClient) -> None:
@@ -74,7 +74,7 @@ def test_a_reader_may_choose_english(client: FlaskClient, csrf: Csrf) -> None:
         ("/payouts?from=ayer", "from: &#39;ayer&#39; no es una fecha como 2026-10-31."),
         (
             "/payouts?from=2026-10-07&to=2026-10-01",
-            "La fecha «desde» (2026-10-07) es posterior a «hasta» (2026-10-01).",
+            "La fecha «desde» (07-10-2026) es posterior a «hasta» (01-10-2026).",
         ),
         ("/payouts?page=0", "page: &#39;0&#39; no es un número de página."),
         ("/payouts?page=99999999999999999999999", "no es un número de página"),
@@ -144,7 +144,10 @@ def test_a_wrong_method_is_a_page_too(client: FlaskClient) -> None:
 def test_a_run_says_its_calendar_and_what_its_figures_are_about(client: FlaskClient) -> None:
     """Bank days are those of a country, by its name; payouts that tie out leave exceptions of other things."""
     assert "Días bancarios: Chile (holidays)" in text_of(client, "/operation/runs/main/42")
-    said = "Explicadas al peso 1/1 en su dinero; las excepciones hablan también de movimientos, documentos y partes"
+    said = (
+        "Sin diferencia, o con la diferencia identificada 1/1 en su dinero; las excepciones hablan también de "
+        "movimientos, documentos y partes"
+    )
     assert said in text_of(client, "/")
 
 

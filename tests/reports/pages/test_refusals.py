@@ -32,7 +32,7 @@ def test_a_sentence_nobody_translated_stays() -> None:
         ),
         (
             Message("books.imported_before", {"at": datetime(2026, 11, 21, 20, 9, tzinfo=UTC), "name": "bank.csv"}),
-            "Este archivo ya se trajo el 2026-11-21 20:09 UTC como bank.csv; no cambió nada.",
+            "Este archivo ya se importó el 21-11-2026 20:09 UTC como bank.csv; no cambió nada.",
         ),
         (Message("books.no_folio"), "La fila no trae folio ni UUID."),
         (Message("books.not_an_amount", {"mark": Message("books.comma")}), "No es un monto escrito con coma decimal."),
@@ -60,7 +60,7 @@ def test_a_sentence_nobody_translated_stays() -> None:
         (
             Message("books.same_days_other_words", {"lines": 2, "file": "a.csv", "day": "2026-10-05"}),
             (
-                "2 de sus líneas tienen el día y el monto de líneas de a.csv (la primera el 2026-10-05) con otras "
+                "2 de sus líneas tienen el día y el monto de líneas de a.csv (la primera el 05-10-2026) con otras "
                 "palabras: contarían dos veces; exporte esos días como entonces o déjelos fuera."
             ),
         ),

@@ -75,7 +75,7 @@ def test_a_run_is_started_watched_and_ends(
     slow.may_end.set()
     wait_for_the_end(reconciled)
     page = client.get("/reconcile/main").get_data(as_text=True)
-    assert "Nada cambió desde la corrida 42." in page
+    assert "Nada cambió desde la conciliación 42." in page
     assert "http-equiv" not in page
     # The day of the newest run: on any later one its data would not be complete.
     assert slow.days == [date(2026, 10, 8)]
@@ -85,7 +85,7 @@ def test_who_comes_second_sees_the_run_under_way(client: FlaskClient, csrf: Csrf
     """Two people who press at once get one run."""
     press(client, csrf)
     assert slow.begun.wait(120)
-    assert "Ya hay una corrida en curso: es esta." in press(client, csrf)
+    assert "Ya hay una conciliación en curso: es esta." in press(client, csrf)
     assert len(slow.days) == 1
 
 
@@ -93,9 +93,11 @@ def test_a_run_is_canceled(client: FlaskClient, csrf: Csrf, slow: SlowRun, recon
     """It is over at once for the page, who did it is said, and another may begin; a second press finds it over."""
     press(client, csrf)
     assert slow.begun.wait(120)
-    assert "ana@tienda.test canceló la corrida: no se publicó nada." in press(client, csrf, "/reconcile/main/cancel")
+    assert "ana@tienda.test canceló la conciliación: no se publicó nada." in press(
+        client, csrf, "/reconcile/main/cancel"
+    )
     assert ticks.find_running(reconciled.store, JOB) is None
-    assert "La corrida ya había terminado." in press(client, csrf, "/reconcile/main/cancel")
+    assert "La conciliación ya había terminado." in press(client, csrf, "/reconcile/main/cancel")
     assert "Conciliar ahora</button>" in client.get("/reconcile/main").get_data(as_text=True)
 
 

@@ -63,7 +63,7 @@ def test_a_row_of_a_payout_adds_up(with_disputes: FlaskClient, path: str) -> Non
     row = _row(with_disputes.get(path).get_data(as_text=True), "po_2")
     parts = {name.rstrip("~"): _number(text) for name, text in row.items() if re.match(r"[−+=]|Bruto|Suma", name)}
     assert parts == {
-        "Bruto": 150_000, "− Reembolsos": 10_000, "+ Reembolsos fallidos": 4_000, "− Disputas perdidas": 7_000,
+        "Bruto": 150_000, "− Reembolsos": 10_000, "+ Reembolsos rechazados": 4_000, "− Contracargos perdidos": 7_000,
         "− Comisiones": 2_410, "Suma*": 134_590, "+ Diferencia": -590, "= Liquidado": 134_000,
     }  # fmt: skip
     signs = {"−": -1, "+": 1, "B": 1}

@@ -91,13 +91,13 @@ def busy(reconciled: Installation, client: FlaskClient) -> FlaskClient:
 @pytest.mark.parametrize(
     ("path", "shown"),
     [
-        ("/view/receivables", "Por antigüedad · CLP Días vencido Saldo"),
+        ("/view/receivables", "Por antigüedad · CLP Días de mora Saldo"),
         ("/view/receivables?as_of=2026-10-08", "1-30 50.000"),
         (
             "/view/documents",
             "01-10-2026 31-10-2026 11111111-1 Comercial Ñandú, SpA CLP 100.000 Pagado",
         ),
-        ("/view/documents?from=2026-11-01", "No hay nada aquí."),
+        ("/view/documents?from=2026-11-01", "No hay filas para estos filtros o estos días."),
         ("/view/in-transit", "Pago pi_3 07-10-2026 10:00 07-10-2026 CLP 30.000"),
         ("/view/clearing", "06-10-2026 CLP 150.000 0 0 -10.000 0 0 -2.410 -137.590 0 0 0"),
         ("/view/cash-application", "Comercial Ñandú, SpA 33 1201 100.000 CLP Transferencia 1.1.03.10 pi_1"),
@@ -135,7 +135,7 @@ def test_the_events_page_warns_of_what_somebody_must_look_at(busy: FlaskClient) 
     ("path", "shown"),
     [
         ("/operation/runs", "r0042 run-1 08-10-2026 Completa"),
-        ("/operation/runs?state=incomplete", "No hay nada aquí."),
+        ("/operation/runs?state=incomplete", "No hay filas para estos filtros o estos días."),
         (
             "/operation/events",
             "evt_1 payout.succeeded prueba 08-10-2026 09:30 08-10-2026 09:30 webhook Aplicado po_1 0",
@@ -145,7 +145,7 @@ def test_the_events_page_warns_of_what_somebody_must_look_at(busy: FlaskClient) 
         ("/operation/events?q=refund", "1 fila ·"),
         ("/operation/conflicts", "relectura aaaaaaaaaaaa… cccccccccccc… 2"),
         ("/operation/gaps", "Eventos 08-10-2026 09:30 08-10-2026 09:30 Abierto 0 0 the provider answered 503"),
-        ("/operation/gaps?state=failed", "No hay nada aquí."),
+        ("/operation/gaps?state=failed", "No hay filas para estos filtros o estos días."),
         ("/operation/jobs", "Noche · main 08-10-2026 09:30 Listo"),
     ],
 )

@@ -33,7 +33,7 @@ def test_a_run_ahead_of_the_data_is_told(
         keep_run(session, "main", "run-9", number=43, as_of=date(2026, 10, 9), complete=False)
         session.execute(sa.update(Run).where(sa.column("id") == "run-9").values(summary=json.dumps(said)))
         session.add(gap("run-10"))
-    shown = "La última corrida mira un día cuyos datos todavía no llegan."
+    shown = "Aún no llegan los datos del último día; se muestra lo pendiente al día anterior."
     assert shown in text_of(client, "/exceptions")
     assert shown in text_of(client, "/")
 
@@ -45,7 +45,7 @@ def test_a_first_run_without_data_is_told(reconciled: Installation, client: Flas
         said = FIGURES | {"exceptions": {"DATA_GAP": 1}}
         session.execute(sa.update(Run).values(complete=False, summary=json.dumps(said)))
         session.add(gap("run-1"))
-    assert "Ninguna corrida ha mirado con datos completos todavía" in text_of(client, "/exceptions")
+    assert "Ninguna conciliación ha mirado con datos completos todavía" in text_of(client, "/exceptions")
 
 
 def test_the_first_page_agrees_with_itself_on_incomplete_data(
@@ -59,8 +59,8 @@ def test_the_first_page_agrees_with_itself_on_incomplete_data(
         for name, standing in {"po_2": "incomplete", "po_3": "not_due", "po_4": "canceled"}.items():
             keep_payout(session, name, status_recon=standing)
     page = text_of(client, "/")
-    assert "Flujos incompletos 1" in page
-    assert "Vacíos abiertos" not in page
+    assert "Datos que faltan 1" in page
+    assert "Períodos sin datos abiertos" not in page
     assert "1 de 4 liquidaciones llegaron y cuadran" in page
     assert "1 espera datos que faltan · 1 aún por llegar · 1 anulada" in page
     assert "08-10-2026 Incompleta" in page
@@ -86,7 +86,7 @@ def test_a_run_of_a_day_to_come_is_told(reconciled: Installation, client: FlaskC
     """Where there is no other run, one of the future is shown with its warning."""
     with reconciled.store.transaction() as session:
         session.execute(sa.update(Run).values(as_of=date(2126, 1, 1)))
-    assert "Esta corrida es de un día que todavía no llega" in text_of(client, "/exceptions")
+    assert "Esta conciliación es de un día que todavía no llega" in text_of(client, "/exceptions")
 
 
 def test_an_ordinary_morning_has_no_warning(client: FlaskClient) -> None:

@@ -83,12 +83,12 @@ def test_a_gap_is_told_with_its_moments(language: str, line: str) -> None:
         ),
         (
             '{"sets": "note.too_many_documents {\\"count\\":30}"}',
-            "conjuntos: no se buscó: 30 documentos abiertos",
+            "combinaciones: no se buscó: 30 documentos abiertos",
             "sets: not searched: 30 open documents",
         ),
         (
             '{"sets": [["cl:33::1", "cl:33::2"]]}',
-            "conjuntos: Factura electrónica 1 + Factura electrónica 2",
+            "combinaciones: Factura electrónica 1 + Factura electrónica 2",
             "sets: Electronic invoice 1 + Electronic invoice 2",
         ),
     ],
@@ -118,7 +118,7 @@ def test_rules_notes_and_checks_are_told_in_spanish() -> None:
     row = shown("payout-detail", "es-CL", match_rule="key:order_ref:part", note="note.open_dispute\nnote.refunded")
     assert (row["match_rule"], row["note"]) == (
         "clave: pedido, una parte del saldo",
-        "disputa abierta; reembolsado",
+        "contracargo abierto; reembolsado",
     )
     row = shown("control", "es-MX", figure="payments, gross", source="payout-summary payout_amount")
     assert (row["figure"], row["source"]) == ("pagos, bruto", "Liquidaciones: Importe liquidado")
@@ -204,7 +204,7 @@ def test_what_a_gap_withholds_is_said_by_the_titles_of_its_codes() -> None:
 @pytest.mark.parametrize(
     ("language", "line"),
     [
-        ("es-CL", "estado de la disputa: espera documentos · plazo: 12-10-2026 · días hábiles que quedan: 4"),
+        ("es-CL", "estado del contracargo: espera documentos · plazo: 12-10-2026 · días hábiles que quedan: 4"),
         ("en", "dispute state: waiting for documents · due on: 2026-10-12 · bank days left: 4"),
     ],
 )
@@ -218,8 +218,8 @@ def test_a_lost_dispute_is_told_in_spanish() -> None:
     """Its title, what to do and the note on its payment."""
     row = shown("exceptions", "es-CL", code="DISPUTE_LOST", title="A dispute was lost", suggested_action="Collect")
     action = "Cobrar otra vez el documento, emitir su nota de crédito o aceptar la pérdida con un motivo"
-    assert (row["title"], row["suggested_action"]) == ("Disputa perdida", action)
+    assert (row["title"], row["suggested_action"]) == ("Contracargo perdido", action)
     assert (
         shown("payout-detail", "es-CL", note="note.lost_dispute\nnote.refunded")["note"]
-        == "disputa perdida; reembolsado"
+        == "contracargo perdido; reembolsado"
     )

@@ -15,8 +15,8 @@ def test_every_stream_has_spanish_words() -> None:
 @pytest.mark.parametrize(
     ("job", "spanish", "english"),
     [
-        ("pull:main:charges", "Traer datos · main · Cargos", "Fetch · main · Charges"),
-        ("pull:main:all", "Traer datos · main · Todo", "Fetch · main · Everything"),
+        ("pull:main:charges", "Leer datos · main · Cargos", "Fetch · main · Charges"),
+        ("pull:main:all", "Leer datos · main · Todo", "Fetch · main · Everything"),
         ("nightly:main", "Noche · main", "Night · main"),
         ("nightly:main by hand", "Noche · main · a mano", "Night · main · by hand"),
         ("retention", "Retiro de lo antiguo", "Removal of what is old"),

@@ -32,7 +32,7 @@ def test_a_message_is_read_as_it_was_stored() -> None:
 @pytest.mark.parametrize(
     ("text", "spanish", "english"),
     [
-        (LOST, "disputa perdida de pi_7", "lost dispute of pi_7"),
+        (LOST, "contracargo perdido de pi_7", "lost dispute of pi_7"),
         (
             "note.payout_dead\nnote.refunded",
             "su liquidación fue cancelada o devuelta; el movimiento espera otra; reembolsado",

@@ -14,6 +14,7 @@ _RFC = re.compile(r"[A-ZÑ&]{3,4}\d{6}[A-Z0-9]{3}")
 _NOT_RFC = re.compile(r"[\s.\-]")
 # Of any number of digits it could not be read as a number; no register has come past nine.
 _RUT = re.compile(r"\d{1,12}[0-9K]")
+_FACTORS = range(2, 8)
 _NOT_RUT = re.compile(r"[^0-9K]")
 
 
@@ -26,8 +27,10 @@ class TaxIdError(RefusalError):
 
 
 def rut_check_digit(body: int) -> str:
-    factors = cycle(range(2, 8))
-    total = sum(int(digit) * factor for digit, factor in zip(reversed(str(body)), factors, strict=False))
+    total, factors = 0, cycle(_FACTORS)
+    while body:
+        body, digit = divmod(body, 10)
+        total += digit * next(factors)
     return "0123456789K0"[11 - total % 11]
 
 

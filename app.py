@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,8 @@ from reconcile.runs.proof import prove
 from reconcile.tables import BankFile, Decision, ExchangeRate, InvoiceFile, PayoutReport, Run
 from reports import archive, pages, people, trail
 from reports.alarms import find_headline, find_signals
+from reports.erasing.erase import write_ledger
+from reports.erasing.retention import forget_old
 from reports.search import filling as search
 from sandbox.demo import Address, Files, Findings, NotServedError, Summary, Terms, alone_in, play, show, write_settings
 from sandbox.scenarios import NAMES, UnknownScenarioError, build_scenario
@@ -199,7 +202,12 @@ def job_table(installation: Installation) -> Sequence[Job]:
     """List what happens when; nights and cuts run in processes of their own, which begin at `work_for_parent`."""
     in_child = processes.run_in_child
     night, cut, backup = in_child("nightly"), in_child("banking-cut"), in_child("backup")
-    return table.job_table(installation, night=night, cut=cut, backup=backup, headline=find_headline, fill=search.fill)
+    jobs = table.job_table(installation, night=night, cut=cut, backup=backup, headline=find_headline, fill=search.fill)
+    return [_forget_too(installation, job) if job.name == table.RETENTION else job for job in jobs]
+
+
+def _forget_too(installation: Installation, job: Job) -> Job:
+    return replace(job, run=lambda on: f"{job.run(on)}; {forget_old(installation, now=utc_now())}")
 
 
 def work_for_parent() -> None:
@@ -265,7 +273,8 @@ def close_now(installation: Installation, connection: Connection, _on: date) -> 
 
 
 def run_backup(installation: Installation, _connection: Connection, _on: date) -> processes.Ended:
-    """Make the backup of the night and drill it at once."""
+    """Make the backup of the night and drill it at once; next to it stands who was erased."""
+    write_ledger(installation)
     return run_nightly_backup(installation, prove, now=utc_now())
 
 

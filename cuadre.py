@@ -132,10 +132,11 @@ GROUPS = {
             {"open_store": "consumer.opening:open_store"},
         ),
         "demo": Row("app:demo", "Play a month of made-up trade through the whole product and show what came of it."),
+        "erase": Row("reports.commands.erase:erase_command", "Take out what is kept of one person; amounts stay."),
         "restore": Row(
             "consumer.commands.backup:restore_command",
             "Bring a backup back into an empty installation, under the settings of this machine.",
-            {"read_settings": "consumer.opening:read_settings"},
+            {"read_settings": "consumer.opening:read_settings", "erase_again": "reports.erasing.erase:erase_again"},
         ),
         "rules": Row("reconcile.commands.rules:rule_group", "The tolerances and windows of reconciliation."),
         "sandbox": Row("sandbox.commands:sandbox", "Serve the imitated provider until it is stopped."),

@@ -2,9 +2,10 @@
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from datetime import timedelta
+from contextlib import closing, contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Protocol
 
 import click
 import msgspec
@@ -18,9 +19,17 @@ from consumer.backup.container import OnBytes, ignore_bytes
 from consumer.backup.drill import Prove
 from consumer.commands.terminal import json_option, leave, print_findings, print_rows, say
 from consumer.facts.clock import format_duration, format_instant, utc_now
-from consumer.facts.installation import OpenInstallation, Settings
+from consumer.facts.installation import Installation, OpenInstallation, Settings
+from consumer.facts.store import Store
 from consumer.facts.tables.backup import Backup
 from consumer.facts.work import Completion
+
+
+class EraseAgain(Protocol):
+    """Erases in an installation whom the ledger of a folder of backups names, and returns how much changed."""
+
+    def __call__(self, installation: Installation, folder: Path, *, now: datetime) -> int: ...
+
 
 KEYS = ("file", "made_at", "size", "sha256", "secrets")
 RESTORED_KEYS = ("file", "made_at", "version", "sha256", "secrets")
@@ -79,7 +88,7 @@ def _to_row(made: Backup, *, secrets: bool) -> dict[str, object]:
     return {**made.model_dump(), "secrets": secrets}
 
 
-def restore_command(read_settings: Callable[[], Settings]) -> click.Command:
+def restore_command(read_settings: Callable[[], Settings], erase_again: EraseAgain) -> click.Command:
     """Make the command, which opens no installation: there is none yet."""
 
     @click.command()
@@ -100,6 +109,7 @@ def restore_command(read_settings: Callable[[], Settings]) -> click.Command:
         print_rows([row], RESTORED_KEYS, as_json=as_json)
         # Where no key is set, the one just restored is read.
         settings = read_settings()
+        _erase_again(settings, file.parent, erase_again)
         has_its_key = secrets is not None and secrets.secret_key == settings.secret_key.get_secret_value()
         if secrets is None:
             say(_NO_KEY)
@@ -111,6 +121,15 @@ def restore_command(read_settings: Callable[[], Settings]) -> click.Command:
         leave(Completion.DONE if has_its_key else Completion.PARTLY_DONE)
 
     return restore
+
+
+def _erase_again(settings: Settings, folder: Path, erase_again: EraseAgain) -> None:
+    """Erase whoever was erased since the backup, as the ledger next to the backups says."""
+    with closing(Store(settings.database_url)) as store:
+        for place in dict.fromkeys((folder, settings.backup_dir or folder)):
+            changed = erase_again(Installation(settings, store), place, now=utc_now())
+            if changed:
+                say(f"people erased since this backup were erased again: {changed} rows and files")
 
 
 def _show(certificate: Certificate, *, as_json: bool) -> None:

@@ -20,7 +20,8 @@ from consumer.facts.approvals import ApprovalNeededError, Subject, ask
 from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.columns import Kind, kind_of
 from consumer.facts.installation import Installation, OpenInstallation
-from consumer.facts.texts import shorten
+from consumer.facts.messages import translate
+from consumer.facts.texts import may_be_erased, say_erased, shorten
 from consumer.facts.work import Completion
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -151,7 +152,8 @@ def _plain(value: object) -> object:
         return format_instant(value)
     if isinstance(value, date):
         return value.isoformat()
-    return value
+    is_erased = isinstance(value, str) and may_be_erased(value)
+    return say_erased(str(value), translate("note.erased", "en")) if is_erased else value
 
 
 def _usable(day: Day) -> Day:

@@ -135,6 +135,13 @@ def _refusal(path: str | None) -> str:
     )
 
 
+def compact(engine: Engine) -> bool:
+    """Write the file anew without what was deleted; return False if others still read what the log before it holds."""
+    with closing(driver.connect(engine.url.database or "", timeout=BUSY_SECONDS, isolation_level=None)) as alone:
+        alone.execute("VACUUM")
+        return bool(alone.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0)
+
+
 def find_damage(engine: Engine, *, whole: bool) -> list[str]:
     """Return what is wrong with the file, in SQLite's words; none where it is whole.
 

@@ -10,8 +10,10 @@ from sqlalchemy.engine import Connection
 
 from consumer.facts.settings import Settings
 
+ERASURES = "erasures"
 # Tables with a column `encrypted`: what its key is derived for, and the column that names a row.
-ENCRYPTED = {"webhook_secret": ("webhook secrets", "label"), "second_factor": ("second factors", "person_id")}
+ENCRYPTED = {"webhook_secret": ("webhook secrets", "label"), "second_factor": ("second factors", "person_id"),
+             "erasing_key": (ERASURES, "label")}  # fmt: skip
 _LOCK = sa.text(f"LOCK TABLE {', '.join(ENCRYPTED)} IN EXCLUSIVE MODE")
 
 
@@ -19,6 +21,14 @@ def cipher(settings: Settings, purpose: str) -> Fernet:
     """Return encryption under a key that is derived for one purpose alone."""
     key = hashlib.sha256(f"cuadre {purpose}\0{settings.secret_key.get_secret_value()}".encode()).digest()
     return Fernet(base64.urlsafe_b64encode(key))
+
+
+def unlock(fernet: Fernet, encrypted: bytes) -> bytes | None:
+    """Return what was encrypted, None where it was under another key."""
+    try:
+        return fernet.decrypt(encrypted)
+    except InvalidToken:
+        return None
 
 
 @dataclass(slots=True)

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from consumer.facts.encryption import ERASURES, cipher
+from consumer.facts.erasures import CIPHER
 from consumer.facts.settings import Approvals, ConfigError, Connection, Settings
 from consumer.facts.store import Store
 
@@ -14,6 +16,9 @@ __all__ = ["Approvals", "ConfigError", "Connection", "Installation", "OpenInstal
 class Installation:
     settings: Settings
     store: Store
+
+    def __post_init__(self) -> None:
+        self.store.engine.update_execution_options(**{CIPHER: cipher(self.settings, ERASURES)})
 
     def connections(self, name: str | None) -> tuple[Connection, ...]:
         """Return the named connection, or all of them where none is named."""

@@ -19,6 +19,8 @@ from typing import TypeAlias, Union
 import msgspec
 from babel.messages.pofile import read_po
 
+from consumer.facts.texts import may_be_erased, say_erased
+
 LANGUAGES = ("es-CL", "es-MX", "en")
 _DAY = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])")
 _MONTHS = ("ene", "feb", "mar", "abr", "may", "jun", "jul", "ago", "sep", "oct", "nov", "dic")
@@ -82,6 +84,7 @@ def say_stored(text: str, language: str = "en", prepare: Callable[[Message], Mes
 
     `prepare` returns a message with its values as a reader expects them, such as amounts with their currency.
     """
+    text = say_erased(text, translate(Message("note.erased"), language)) if may_be_erased(text) else text
     lines = text.split("\n")
     messages = {line: message for line in lines if (message := parse_message(line)) is not None}
     said = {line: translate(prepare(one) if prepare else one, language) for line, one in messages.items()}

@@ -10,7 +10,8 @@ from consumer.facts.messages import is_translated, word
 
 # A document's key within a text; what people write after it is no part of it.
 KEY = re.compile(r"\b(?:cl|mx):[^\s;,)\"]+")
-_RUT = re.compile(r"(\d{1,12})-([0-9K])")
+# One of twelve digits stands for an erased one.
+_RUT = re.compile(r"(\d{1,11})-([0-9K])")
 _SHOWN_OF_UUID = 8
 
 

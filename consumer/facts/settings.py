@@ -267,6 +267,8 @@ class Settings(LoginSettings):
     max_attempts: int = Field(default=8, gt=0, le=1_000)
     retention_days: int = Field(default=400, gt=0, le=36_500)
     archive_days: int = Field(default=2_200, gt=0, le=36_500)
+    retention_access_days: int = Field(default=90, ge=1, le=36_500)
+    retention_trail_days: int = Field(default=0, ge=0, le=36_500)
     secret_key: SecretKey
     generated_key: Path | None = None
     public_url: Url | None = None

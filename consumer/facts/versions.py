@@ -21,6 +21,7 @@ from sqlmodel import Session
 
 from consumer.facts.bulk import insert_new_rows, insert_rows
 from consumer.facts.clock import format_instant, to_instant
+from consumer.facts.erasures import read_subjects
 from consumer.facts.meaning import REPLACED, JsonObject, read_json, to_json
 from consumer.facts.store import Row, RowKey, one_of, to_ids
 from consumer.facts.tables.provider import ProviderObject
@@ -101,7 +102,7 @@ class Change(msgspec.Struct, frozen=True):
 
 def merge_all(session: Session, rows: Sequence[Known]) -> list[Change]:
     """Merge observations of any kinds and return what changed; locks are taken in sorted order, so none deadlock."""
-    wanted = _combine(rows)
+    wanted = _combine(redact(session, rows))
     done: list[Change] = []
     while wanted:
         found = _changes(session, wanted, lock=True)
@@ -129,7 +130,18 @@ def _tell_replaced(written: Iterable[Change]) -> None:
 
 def preview(session: Session, rows: Sequence[Known]) -> list[Change]:
     """Return what merging the observations would change, without writing."""
-    return _changes(session, _combine(rows), lock=False)
+    return _changes(session, _combine(redact(session, rows)), lock=False)
+
+
+def redact(session: Session, rows: Sequence[Known]) -> Sequence[Known]:
+    """Return observations as they may be kept: without what they say of people who were erased."""
+    subjects = read_subjects(session.connection()) if rows else None
+    if subjects is None:
+        return rows
+    return [
+        msgspec.structs.replace(one, body=subjects.redact(one.body), ready=None) if subjects.is_in(one.body) else one
+        for one in rows
+    ]
 
 
 def _combine(rows: Iterable[Known]) -> dict[Key, Known]:

@@ -12,10 +12,12 @@ from typing import Any
 
 import msgspec
 import sqlalchemy as sa
+from msgspec.structs import replace
 
 from consumer.facts.bulk import ROWS_A_STATEMENT, insert_new_rows, insert_rows
 from consumer.facts.clock import to_instant
-from consumer.facts.meaning import JsonObject, NotJsonError, meaning_sha256, read_object
+from consumer.facts.erasures import Subjects, read_subjects
+from consumer.facts.meaning import JsonObject, NotJsonError, meaning_sha256, read_json, read_object, to_json
 from consumer.facts.settings import Connection, Settings
 from consumer.facts.store import Store, insert_into, one_of, to_ids
 from consumer.facts.tables.inbox import Event, EventConflict, EventState, Source
@@ -147,6 +149,7 @@ def record_all(connection: sa.Connection, arrivals: Sequence[Arrival]) -> list[V
     The first arrival of an id wins, in the batch as in the table. Keys are taken in sorted order, so two batches
     that share ids wait for each other and never deadlock. Bytes that a backfill reads again are no new arrival.
     """
+    arrivals = _redact(connection, arrivals)
     by_key = _by_key(arrivals)
     firsts = [same[0] for _, same in sorted(by_key.items())]
     new, known = _INSERTS[connection.dialect.name](connection, firsts)
@@ -169,6 +172,23 @@ def record_all(connection: sa.Connection, arrivals: Sequence[Arrival]) -> list[V
     others = [arrival for arrival, verdict in judged if verdict is Verdict.CONFLICT]
     _record_conflicts(connection, others, {key: raw for key, (_, raw) in known.items()})
     return verdicts
+
+
+def _redact(connection: sa.Connection, arrivals: Sequence[Arrival]) -> Sequence[Arrival]:
+    """Return events as they may be kept: digests are those of what came, also where the body is no more."""
+    subjects = read_subjects(connection) if arrivals else None
+    if subjects is None:
+        return arrivals
+    return [replace(one, body=redact_body(one.body, subjects) or one.body) for one in arrivals]
+
+
+def redact_body(body: bytes, subjects: Subjects) -> bytes | None:
+    """Return a body without what it says of erased people; None if it says nothing of them."""
+    try:
+        said = read_json(body)
+    except ValueError:
+        return None
+    return to_json(subjects.redact(said)).encode() if subjects.is_in(said) else None
 
 
 def mark_listed(connection: sa.Connection, arrivals: Sequence[Arrival]) -> set[Key]:

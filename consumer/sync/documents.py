@@ -15,7 +15,7 @@ from consumer.facts.meaning import read_json
 from consumer.facts.settings import Connection
 from consumer.facts.store import put
 from consumer.facts.tables.provider import AccountStatement
-from consumer.facts.tables.sync import StatementDocument
+from consumer.facts.tables.sync import ERASED_DOCUMENT, StatementDocument
 from consumer.facts.tables.types import core_of
 from consumer.provider.client import Provider
 from consumer.provider.downloads import NotAllowedError, NotFetchedError, download
@@ -71,7 +71,7 @@ def fetch_documents(installation: Installation, provider: Provider) -> Fetched:
 
 def _is_here(installation: Installation, row: StatementDocument) -> bool:
     if row.path is None:
-        return False
+        return row.problem == ERASED_DOCUMENT
     path = installation.settings.files_dir / row.path
     shared_files.fetch(installation, path)
     return path.is_file()

@@ -14,7 +14,7 @@ from consumer.facts.settings import Connection
 from consumer.facts.store import Row
 from consumer.facts.tables.sync import Drift
 from consumer.facts.tables.types import core_of
-from consumer.facts.versions import Known, merge_all, to_values
+from consumer.facts.versions import Known, merge_all, redact, to_values
 from consumer.provider.client import Provider, open_provider
 from consumer.provider.errors import KeyRefusedError, MissingError, ProviderError, RefusedError, UnreachableError
 from consumer.provider.fields import UnusableObjectError, identity, to_data
@@ -140,7 +140,8 @@ class Mirror:
                 id_, _ = identity(raw)
                 self._set_aside(id_, error)
                 self._listed |= {id_} if id_ else set()
-        return rows
+        with self._store.reading() as session:
+            return {row.id: row for row in redact(session, list(rows.values()))}
 
     def _set_aside(self, id_: str | None, error: UnusableObjectError) -> None:
         self.unusable.append(f"{id_ or 'an object without id'} cannot be compared: {error}")
@@ -188,7 +189,8 @@ class Mirror:
                 answer = self._provider.get(part.collection, ours["id"], ids=part.ids, link=part.link)
             except MissingError:
                 continue
-            return self._observe(answer.body, part, answer.at)
+            with self._store.reading() as session:
+                return redact(session, [self._observe(answer.body, part, answer.at)])[0]
         return None
 
     def _observe(self, raw: bytes, part: Part, at: datetime | None) -> Known:

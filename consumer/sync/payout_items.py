@@ -10,6 +10,8 @@ import sqlalchemy as sa
 from sqlmodel import Session
 
 from consumer.facts.clock import utc_now
+from consumer.facts.erasures import read_subjects
+from consumer.facts.meaning import read_json, to_json
 from consumer.facts.store import Store, put
 from consumer.facts.tables.provider import Payout, PayoutCount, PayoutItem
 from consumer.facts.tables.types import core_of
@@ -199,7 +201,10 @@ class _Items:
             self._ids.add(item.resource_id)
 
         def write(session: Session) -> None:
+            subjects = read_subjects(session.connection())
             for item in items:
+                if subjects is not None and subjects.is_in(said := read_json(item.body)):
+                    item.body = to_json(subjects.redact(said))
                 put(session.connection(), PayoutItem, item.model_dump(), keys=_ITEM_KEY)
             merge_all(session, objects)
 

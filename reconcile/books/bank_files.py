@@ -14,6 +14,7 @@ from sqlmodel import Session, col, select
 
 from consumer.facts.clock import utc_now
 from consumer.facts.countries import COUNTRIES
+from consumer.facts.erasures import Subjects, read_subjects
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
 from consumer.facts.store import Turn, batches, take_turn
@@ -220,10 +221,12 @@ def _keep(
         return replace(outcome, rejects=unfit)
     said = lines_said(outcome.reading.statements)
     first_on = min([file.since, *(line.booked_on for line in said)])
-    place = find_place(file, said, before, _read_kept(session, file, first_on))
+    subjects = read_subjects(session.connection())
+    stored, kept = (_to_stored(some, subjects) for some in (said, _read_kept(session, file, first_on)))
+    place = find_place(file, stored, before, kept)
     if place.rejects:
         return replace(outcome, rejects=place.rejects)
-    lines = list(_lines(said, file, place.before))
+    lines = list(_lines(said, stored, file, place.before))
     known = dict(_find_known(session, file.connection, [str(line["id"]) for line in lines]))
     new = [line for line in lines if line["id"] not in known]
     notes = (*place.notes, *filter(None, [stranger]), *_twice(session, file, content))
@@ -235,6 +238,8 @@ def _keep(
     split = {other.sha256 for other in before if place.before and other.until >= first_on}
     file.rests_on = json.dumps(sorted(split | set(known.values())))
     session.add(file)
+    if subjects is not None:
+        new = [line | {name: subjects.redact_text(str(line[name])) for name in ("text", "reference")} for line in new]
     if new:
         session.execute(sa.insert(BankLine), new)
     return replace(outcome, kept=True)
@@ -264,12 +269,22 @@ def _read_kept(session: Session, file: BankFile, since: date) -> list[Said]:
     return [Said(*row) for row in session.execute(wanted)]
 
 
-def _lines(lines: Iterable[Said], file: BankFile, before: Counter[Said]) -> Iterator[dict[str, object]]:
+def _to_stored(lines: Sequence[Said], subjects: Subjects | None) -> Sequence[Said]:
+    """Return lines as all of them would read if their people were erased: what was erased and what was not compare."""
+    if subjects is None:
+        return lines
+    words = subjects.pseudonyms.text
+    return [replace(said, text=words(said.text), reference=words(said.reference)) for said in lines]
+
+
+def _lines(
+    lines: Iterable[Said], stored: Iterable[Said], file: BankFile, before: Counter[Said]
+) -> Iterator[dict[str, object]]:
     """Name each line by what it says and by how many before it on its day say the same, so files may overlap."""
     seen = before.copy()
-    for said in lines:
-        seen[said] += 1
-        words = (file.account, said.booked_on, said.amount, said.currency, said.text, said.reference, seen[said])
+    for said, same in zip(lines, stored, strict=True):
+        seen[same] += 1
+        words = (file.account, said.booked_on, said.amount, said.currency, said.text, said.reference, seen[same])
         # A statement repeats what advice said before it, and its line must stand when that of the advice does not.
         kind = (Holds.ADVICE,) if file.file_format in ADVICE_FORMS else ()
         digest = hashlib.sha256("|".join(map(str, (*words, *kind))).encode()).hexdigest()[:_ID_LENGTH]

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from consumer.facts.clock import utc_now
+from consumer.facts.erasures import read_subjects
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
 from consumer.facts.store import Turn, batches, insert_once, take_turn
@@ -24,6 +25,8 @@ from reconcile.books.reading import Reading, read_invoices
 from reconcile.tables import InvoiceFile, LocalInvoice, LocalInvoiceBefore, LocalInvoiceChange, Period
 
 _FIELDS = tuple(field.name for field in fields(Document) if field.name not in {"doc_key", "is_void"})
+# What is said of a customer.
+OF_A_PERSON = ("customer_tax_id", "customer_name", "order_ref")
 _AMOUNTS = frozenset({"net", "exempt", "vat", "total"})
 
 # A field of a document, and what a later file changes of known ones: before and after by field.
@@ -233,7 +236,7 @@ def find_changes(session: Session, connection: Connection, reading: Reading) -> 
     known = {row.doc_key: row for row in _find_known(session, connection.name, keys)}
     states_currency = "currency" in dict(reading.columns)
     added, changed = [], []
-    for document, raw in reading.documents:
+    for document, raw in _redact(session, connection.name, reading.documents):
         if document.doc_key not in known:
             added.append((document, raw))
             continue
@@ -241,6 +244,23 @@ def find_changes(session: Session, connection: Connection, reading: Reading) -> 
         if differences:
             changed.append((document, raw, differences))
     return Changes(tuple(added), tuple(changed), len(keys) - len(added) - len(changed), known)
+
+
+def _redact(
+    session: Session, connection: str, documents: Sequence[tuple[Document, dict[str, str]]]
+) -> Sequence[tuple[Document, dict[str, str]]]:
+    """Return documents as they may be kept: without what they say of customers who were erased."""
+    subjects = read_subjects(session.connection())
+    if subjects is None:
+        return documents
+    words, found = subjects.pseudonyms.text, []
+    for document, raw in documents:
+        if subjects.is_in([f"{connection} {document.doc_key}", document.customer_tax_id]):
+            tax_id, name, order = (words(getattr(document, name)) for name in OF_A_PERSON)
+            document = replace(document, customer_tax_id=tax_id, customer_name=name, order_ref=order)  # noqa: PLW2901
+            raw = {column: words(cell) for column, cell in raw.items()}  # noqa: PLW2901
+        found.append((document, raw))
+    return found
 
 
 def _find_known(session: Session, connection: str, keys: Sequence[str]) -> Iterator[LocalInvoice]:

@@ -18,7 +18,9 @@ from consumer.commands.terminal import (
     say,
 )
 from consumer.facts.clock import format_instant
+from consumer.facts.erasures import is_touched
 from consumer.facts.installation import Connection, Installation, OpenInstallation
+from consumer.facts.tables.erasures import RUN
 from consumer.facts.work import Completion
 from reconcile.commands import printed
 from reconcile.commands.reconcile import OUTCOME_KEYS, figures_of, run_called, show_steps, standings_of, to_outcome_row
@@ -112,6 +114,8 @@ def rerun_run(
     made = _make_again(installation.settings.files_dir, found)
     with installation.store.reading() as session:
         held = list(reruns.compare(session, found, made, most=limit))
+        if is_touched(session.connection(), RUN, found.connection, found.id):
+            say("a person was erased from it: only amounts and outcomes are compared")
     is_same = not any(one.differing for one in held)
     restored = restore and is_same and not made.changed_since and not is_published(found)
     if restored:

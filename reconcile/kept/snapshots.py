@@ -23,7 +23,7 @@ from pandas import DataFrame
 
 from consumer.facts import shared_files
 from consumer.facts.bankdays import to_calendar
-from consumer.facts.durable import open_synced, sync_folder
+from consumer.facts.durable import open_synced, sync_folder, write_durably
 from consumer.facts.installation import Installation
 from reconcile import rules
 from reconcile.reading.process import background_thread
@@ -34,6 +34,8 @@ from reconcile.rules.terms import RulesError, TariffError, to_rules, to_tariff
 
 ID_LENGTH = 32
 MANIFEST = "run.json"
+# The digests of inputs from which a person was erased.
+ERASED = "erased.json"
 # How the name of a folder ends that is not whole yet.
 DRAFT = ".draft"
 SCHEMAS = {**INPUTS, "transfers": TRANSFERS}
@@ -225,9 +227,23 @@ def read_frame(data_dir: Path, connection: str, run_id: str, name: str) -> DataF
         # What a table says of its columns stands in it as text, which may be damaged in any way.
         first_line = str(problem).partition("\n")[0]
         raise SnapshotError(f"the kept {name} of run {run_id} cannot be read: {first_line}") from None
-    if wanted != digest_of(frame):
+    digest = digest_of(frame)
+    if digest not in (wanted, _read_erased(folder).get(name)):
         raise SnapshotError(f"the kept {name} of run {run_id} were changed after the run")
     return frame
+
+
+def note_erased(folder: Path) -> None:
+    """Keep the digests of frames from which a person was erased; the manifest keeps those that name the run."""
+    frames = {path.stem: to_types(pd.read_parquet(path), SCHEMAS[path.stem]) for path in folder.glob("*.parquet")}
+    with write_durably(folder / ERASED) as file:
+        file.write(json.dumps({name: digest_of(frame) for name, frame in frames.items()}, indent=1).encode())
+
+
+def _read_erased(folder: Path) -> dict[str, str]:
+    path = folder / ERASED
+    digests: dict[str, str] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    return digests
 
 
 def read(data_dir: Path, connection: str, run_id: str) -> Snapshot:

@@ -3,15 +3,18 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import pyarrow as pa
 from sqlmodel import Session, col, select
 
+from consumer.facts.columns import Kind, kind_of
+from consumer.facts.erasures import is_touched
 from consumer.facts.messages import Message
 from consumer.facts.store import Turn, take_turn
+from consumer.facts.tables.erasures import RUN
 from reconcile.exceptions.life import by_identity
 from reconcile.kept import chunks, snapshots
 from reconcile.kept.snapshots import Snapshot
@@ -30,6 +33,8 @@ _LINE, _DOCUMENT = ("payout_id", "resource_type", "resource_id", "line"), ("doc_
 _BY_ISSUE = [("issue_date", "ascending"), ("doc_key", "ascending")]
 _WHOLE_ROW, _THERE, _ABSENT = "row", "there", "absent"
 _FIGURE = "figure"
+# What is compared besides amounts where a person was erased.
+_COMPARED = {_WHOLE_ROW, _FIGURE, "outcome", "status_recon", "severity", "match_stage", "currency"}
 
 
 class Piece(NamedTuple):
@@ -91,7 +96,25 @@ def _find_changed_since(snapshot: Snapshot) -> ChangedSince:
 
 
 def compare(session: Session, run: Run, made: Rerun, *, most: int) -> Iterator[Held]:
-    """Compare everything a run published with what it gives today; of dropped rows only the summary is left."""
+    """Compare everything a run published with what it gives today; of dropped rows only the summary is left.
+
+    Where a person was erased from the run, only amounts and outcomes are compared.
+    """
+    is_erased = is_touched(session.connection(), RUN, run.connection, run.id)
+    for held in _compare_all(session, run, made, most):
+        yield _keep_figures(held) if is_erased else held
+
+
+def _keep_figures(held: Held) -> Held:
+    """Leave out the words that differ; a row that is not there at all stays."""
+    words = [name for name in held.columns if name not in _COMPARED and kind_of(name) is not Kind.MONEY]
+    first = [one for one in held.first if one.column not in words]
+    is_same = len(words) == len(held.columns)
+    columns = Counter({name: count for name, count in held.columns.items() if name not in words})
+    return replace(held, first=first, columns=columns, differing=0 if is_same else held.differing)
+
+
+def _compare_all(session: Session, run: Run, made: Rerun, most: int) -> Iterator[Held]:
     yield _compare_rows(SUMMARY, [_summaries(run, made.outcome)], most)
     if not is_published(run):
         return

@@ -15,8 +15,10 @@ from tempfile import mkdtemp
 from sqlmodel import Session, select
 
 from consumer.facts.clock import format_instant, local_date
+from consumer.facts.erasures import is_touched
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import RefusalError
+from consumer.facts.tables.erasures import PERIOD, RUN
 from reconcile.journal import files as journal
 from reconcile.journal.accounts import FILE
 from reconcile.journal.profiles import OWN, find_profiles
@@ -91,10 +93,11 @@ def pack(
                 asked.language, layouts, digest_data(found), len(found), to_text(key.public_key()) if key else ""
             )
             (draft / SUMMARY).write_bytes(summary.draw(month, figures, page))
+            about = _describe(month, asked)
         sealing.seal(draft / SUMMARY)
         out = folder / name_of(connection, month.period)
         versions = {"cuadre": version("cuadre"), "rules": inputs["rules_code"], "calendar": inputs["calendar"]}
-        return out, container.write(draft, out, _describe(month, asked), versions, key)
+        return out, container.write(draft, out, about, versions, key)
     except SnapshotError as error:
         raise PackError("month.no_inputs", number=number, problem=str(error)) from None
     finally:
@@ -153,4 +156,6 @@ def _describe(month: Month, asked: Asked) -> About:
         reason=period.reason,
         profile=asked.shape.profile,
         language=asked.language,
+        erased=is_touched(month.session.connection(), RUN, own.name, run.id)
+        or is_touched(month.session.connection(), PERIOD, period.id),
     )

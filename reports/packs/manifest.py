@@ -31,7 +31,7 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str
 
 
-class About(Struct, frozen=True, forbid_unknown_fields=True):
+class About(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Which closed period an archive is of, on which run it rests, and how its tables are written."""
 
     connection: str
@@ -48,6 +48,8 @@ class About(Struct, frozen=True, forbid_unknown_fields=True):
     reason: str
     profile: str
     language: str
+    # Made after a person was erased from it: the words differ from an archive made before, its amounts do not.
+    erased: bool = False
 
 
 class Manifest(Struct, frozen=True, forbid_unknown_fields=True):

@@ -47,6 +47,8 @@ class Proof:
         if self.key:
             signed = Message("verify.signed", {"key": self.key})
             origin = Message("verify.signed_as_expected", {"key": self.key}) if self.is_expected_key else signed
+        if about.erased:
+            origin = Message("verify.erased", {"origin": origin})
         return Message(
             "verify.as_made",
             {

@@ -20,7 +20,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.messages import LANGUAGES, Message, is_translated, translate, word
 from consumer.facts.money import digits_of
 from consumer.facts.names import format_tax_id
-from consumer.facts.texts import shorten
+from consumer.facts.texts import may_be_erased, say_erased, shorten
 from consumer.facts.work import Errands
 from reconcile.kept.chunks import DamagedRowsError
 from reports.keys import Scope
@@ -143,7 +143,9 @@ def register(
 
 def _shorten(value: object) -> object:
     """Cut what a page prints; markup, and text that a template escaped itself, stays whole."""
-    return shorten(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return shorten(say_erased(value, word("note", "erased", desk.language())) if may_be_erased(value) else value)
 
 
 def warm(app: Flask) -> Flask:

@@ -62,7 +62,7 @@ def _sale(row: Found, context: Context) -> Iterator[str]:
     yield from index_text(getattr(row, "customer_name", None) or "")
     for text in context.customers.get(row.customer_id or "", ()):
         yield from index_text(text)
-    for text in (*_texts_in(row.metadata_json), *_texts_in(row.texts)):
+    for text in (*_texts_in(row.metadata_json), *(row.texts or "").splitlines()):
         yield from index_text(text)
         yield from index_key(text) if len(text.split()) == 1 else ()
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from consumer.facts.messages import say_stored, say_stored_in_json, word
+from consumer.facts.texts import say_erased
 from reports.shapes.build import CURRENCY, Report
 from reports.shapes.spans import Row
 from reports.wording import evidence, phrases, stored
@@ -106,13 +107,20 @@ _HERE = {
     ("adjustments", "kind"): _of("about"),
     ("document-changes", "field"): _of("field"),
 }
+# Columns that hold what people are called or wrote, and what was erased of it: a quick look.
+_OF_PEOPLE = frozenset({
+    "customer_tax_id", "customer_name", "sender_tax_id", "counterparty_tax_id", "counterparty_name", "order_ref",
+    "note", "description", "text", "reference", "return_raw", "tax_id", "evidence", "subject", "reason", "before",
+    "after", "resolution", "ours", "theirs",
+})  # fmt: skip
+_ERASED = "ERASED[A-P]{10}|999[0-9]{9}|Z[A-Z]{3}000000"
 # The provider's directory names them; one it does not list keeps its id.
 _BANKS = {"recipient_institution", "institution"}
 
 
 def cell(report: str, name: str, row: Row, language: str) -> str:
     """Say one cell of a row."""
-    column, text = _column(report, name), str(row[name])
+    column, text = _column(report, name), say_erased(str(row[name]), word("note", "erased", language))
     return text if column is None else column.say(text, language, *(row[other] for other in column.further))
 
 
@@ -129,7 +137,16 @@ def in_words(report: Report, language: str) -> Report:
             column = Wording(lambda bank, _language: report.banks.get(bank, bank))
         if column is not None:
             table = table.set_column(place, name, _say_column(report.table, name, column, language))
-    return replace(report, table=table)
+    return replace(report, table=_say_erased(table, language))
+
+
+def _say_erased(table: pa.Table, language: str) -> pa.Table:
+    """Write a word in the place of a person's words where these were erased."""
+    for place, name in enumerate(table.column_names):
+        if name in _OF_PEOPLE and pc.any(pc.match_substring_regex(table[name], _ERASED), min_count=0).as_py():
+            column = Wording(lambda text, language: say_erased(text, word("note", "erased", language)))
+            table = table.set_column(place, name, _say_column(table, name, column, language))
+    return table
 
 
 def in_english(report: Report) -> Report:
@@ -142,7 +159,7 @@ def in_english(report: Report) -> Report:
             texts = table[name].combine_chunks().dictionary_encode()
             words = pa.array([write(text) for text in texts.dictionary.to_pylist()], pa.string())
             table = table.set_column(place, name, pc.take(words, texts.indices))
-    return replace(report, table=table)
+    return replace(report, table=_say_erased(table, "en"))
 
 
 def _may_hold_messages(texts: pa.ChunkedArray) -> bool:
@@ -154,6 +171,8 @@ def cell_in_english(report: str, name: str, value: object) -> object:
     """Return a cell of a list as programs read it."""
     column = _column(report, name)
     write = _TO_ENGLISH.get(column) if column else None
+    if name in _OF_PEOPLE and isinstance(value, str):
+        value = say_erased(value, word("note", "erased", "en"))
     return write(value) if write is not None and isinstance(value, str) else value
 
 

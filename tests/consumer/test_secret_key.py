@@ -18,6 +18,7 @@ from consumer.facts.encryption import cipher, open_all
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
+from consumer.facts.tables.erasures import ErasingKey
 from consumer.facts.work import WorkError
 from consumer.opening import open_installation
 from consumer.secret_key import rotate
@@ -71,6 +72,8 @@ def kept(environ: dict[str, str]) -> Installation:
         keep_secret(session, installation.settings, NewSecret("main", "rotated", "we_1", "whsec_1"), now=NOW)
         sealed = cipher(installation.settings, "second factors").encrypt(b"of a phone")
         session.add(SecondFactor(person_id=7, encrypted=sealed, begun_at=NOW))
+        of_people = cipher(installation.settings, "erasures").encrypt(b"of tokens")
+        session.add(ErasingKey(label="key", encrypted=of_people))
     return installation
 
 
@@ -96,11 +99,11 @@ def test_everything_is_kept_under_the_new_key(
     assert said[:2] == [
         "webhook secrets: 1 are encrypted under the new key", "second factors: 1 are encrypted under the new key",
     ]  # fmt: skip
-    assert "Start every cuadre process again" in said[3]
+    assert "Start every cuadre process again" in said[4]
     if words:
-        assert said[2] == "Set CUADRE_SECRET_KEY to the new key on every machine."
+        assert said[3] == "Set CUADRE_SECRET_KEY to the new key on every machine."
         environ["CUADRE_SECRET_KEY"] = NEW
-    assert _lost(kept.store, kept.settings) == [["rotated"], ["7"]]
+    assert _lost(kept.store, kept.settings) == [["rotated"], ["7"], ["key"]]
     assert str(check_key(kept).verdict) == "failure"
 
     running._read_at = float("-inf")
@@ -108,8 +111,8 @@ def test_everything_is_kept_under_the_new_key(
     assert "it verifies until this process ends: start it with the new key" in caplog.text
 
     again = _open(environ)
-    assert _lost(again.store, again.settings) == [[], []]
-    assert check_key(again).found.endswith(": webhook secrets: opens all 1; second factors: opens all 1")
+    assert _lost(again.store, again.settings) == [[], [], []]
+    assert check_key(again).found.endswith(": webhook secrets: opens all 1; second factors: opens all 1; erasures: opens all 1")
     with again.store.reading() as session:
         assert known_secrets(session, again.settings, main, now=NOW)[0].last_used_at == NOW
     again.store.close()
@@ -127,11 +130,11 @@ def test_a_rotation_that_is_killed_leaves_one_key_that_opens_everything(
     killed = subprocess.run(command, cwd=ROOT, env=os.environ | environ, capture_output=True, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     again = _open(environ)
-    assert _lost(again.store, again.settings) == [[], []]
+    assert _lost(again.store, again.settings) == [[], [], []]
     is_changed = again.settings.secret_key != kept.settings.secret_key
     assert is_changed == (step == "_finish")
     rotate(again, NEW if words else None)
-    assert _lost(again.store, again.settings) == [["rotated"], ["7"]]
+    assert _lost(again.store, again.settings) == [["rotated"], ["7"], ["key"]]
     if not words:
         assert [path.name for path in again.settings.data_dir.glob("secret_key*")] == ["secret_key"]
     again.store.close()
@@ -146,7 +149,7 @@ def test_a_rotation_that_was_cut_off_is_said_by_the_doctor(kept: Installation, e
         assert (str(check.verdict), check.advice) == (
             "warning", "a rotation was cut off before it changed anything: repeat cuadre secret-key rotate",
         )  # fmt: skip
-    assert _lost(kept.store, kept.settings) == [[], []]
+    assert _lost(kept.store, kept.settings) == [[], [], []]
     kept.store.close()
 
 
@@ -162,7 +165,7 @@ def test_a_key_that_cannot_be_used_changes_nothing(kept: Installation, words: li
     else:
         with pytest.raises(WorkError, match=r"this installation generates its key, in .*secret_key: give none"):
             rotate(kept, NEW)
-    assert _lost(kept.store, kept.settings) == [[], []]
+    assert _lost(kept.store, kept.settings) == [[], [], []]
     kept.store.close()
 
 
@@ -174,5 +177,5 @@ def test_what_the_old_key_does_not_open_stays_as_it_is(kept: Installation, words
     answer = CliRunner().invoke(secret_key, ["rotate", *words], obj=lambda: kept)
     assert answer.exit_code == 3
     assert "kept under another key than the one until now, and left as they are: webhook secrets older" in answer.stderr
-    assert _lost(kept.store, other) == [["rotated"], ["7"]]
+    assert _lost(kept.store, other) == [["rotated"], ["7"], ["key"]]
     kept.store.close()

@@ -114,6 +114,10 @@ class StreamFinding(SQLModel, table=True):
     found_at: datetime = moment(optional=False)
 
 
+# Why a document that was deleted is not fetched again: it named a person who was erased.
+ERASED_DOCUMENT = "erased"
+
+
 class StatementDocument(SQLModel, table=True):
     """The PDF of an account statement: its place below the data folder, or why only its link is kept."""
 

@@ -238,7 +238,7 @@ def test_everything_encrypted_is_opened_by_the_drill(installation: Installation)
     tables = {name for name, table in SQLModel.metadata.tables.items() if "encrypted" in table.columns}
     assert set(ENCRYPTED) == tables
     purposes = {purpose for purpose, _label in ENCRYPTED.values()}
-    assert purposes == {"webhook secrets", second_factor.PURPOSE}
+    assert purposes == {"webhook secrets", "erasures", second_factor.PURPOSE}
     assert installation.store is not None
 
 

@@ -88,6 +88,10 @@ GROUPS = {
             "Days whose books are closed.",
             {"pack": "reports.commands.packs:pack_command"},
         ),
+        "proof": Row(
+            "reports.commands.proofs:proof_command",
+            "One payout, one customer or some days as a sealed PDF: every line, its evidence, who decided, and hashes.",
+        ),
         "refunds": Row("consumer.commands.provider_writes:refunds", "Money on its way back to a payer."),
         "unmatch": Row(
             "reconcile.commands.decisions:unmatch", "Keep a payment and a document apart, or a payment unmatched."

@@ -17,6 +17,7 @@ from reports.packs import sealing
 _FONT, _LETTERS = "Helvetica", "windows-1252"
 _MARGIN, _WIDTH, _NAME, _FACT = 16, 178, 70, 48
 _LINE, _LEAST, _SMALL, _PLAIN, _LARGE = 4.6, 4.0, 7.5, 9, 16
+_TINY, _CLOSE, _TOGETHER = 6.5, 3.2, 18
 _LIGHT, _GREY, _BLACK = 200, 110, 20
 # What a paragraph holds on a page of few lines.
 _LONGEST = 300
@@ -50,6 +51,9 @@ class Paper:
         self._pdf.multi_cell(_WIDTH, height, _to_letters(text), align=Align.L, new_x=XPos.LMARGIN, new_y=YPos.NEXT)
 
     def heading(self, text: str) -> None:
+        if self._pdf.will_page_break(_TOGETHER):
+            # A heading is not the last of its page.
+            self._pdf.add_page()
         self._pdf.ln(2.2)
         self._write(text, size=10, height=5.6, bold=True)
 
@@ -65,6 +69,19 @@ class Paper:
         columns = len(head) - 1
         widths = (_NAME, *[(_WIDTH - _NAME) / columns] * columns)
         self._draw([head, *rows], widths=widths, align="RIGHT", borders="HORIZONTAL_LINES", has_head=True)
+
+    def lines(self, rows: Sequence[Line], head: Line, widths: Sequence[float], figures: Sequence[int]) -> None:
+        """Write a table of small print, its heading again on each page; `figures` are the columns of amounts."""
+        self._pdf.set_font(_FONT, size=_TINY)
+        self._pdf.set_text_color(_BLACK)
+        self._pdf.set_draw_color(_LIGHT)
+        aligned = ["RIGHT" if place in figures else "LEFT" for place in range(len(head))]
+        with self._pdf.table(
+            width=_WIDTH, col_widths=tuple(widths), text_align=tuple(aligned), line_height=_CLOSE, gutter_width=1.2,
+            borders_layout="HORIZONTAL_LINES", headings_style=FontFace(emphasis="BOLD"), align=Align.L,
+        ) as table:  # fmt: skip
+            for line in (head, *rows):
+                table.row([_to_letters(cell) for cell in line])
 
     def _draw(self, rows: Sequence[Line], *, widths: Sequence[float], align: str, borders: str, has_head: bool) -> None:
         self._pdf.set_font(_FONT, size=_PLAIN)

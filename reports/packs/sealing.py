@@ -20,6 +20,12 @@ def seal(path: Path) -> None:
         file.write(digest)
 
 
+def to_sealed(content: bytes) -> bytes:
+    """Return bytes that end with room for the digest, with the digest in it."""
+    body = content[:-DIGITS]
+    return body + hashlib.sha256(body).hexdigest().encode()
+
+
 def is_sealed(path: Path) -> bool:
     """Return True if a file ends with the digest of all its bytes before."""
     length = path.stat().st_size - DIGITS

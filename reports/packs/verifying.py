@@ -17,6 +17,7 @@ from consumer.facts.messages import Message, RefusalError
 from reconcile.kept.snapshots import name_of
 from reports.packs import sealing
 from reports.packs.manifest import FORMAT, INPUTS, MANIFEST, SIGNATURE, File, Manifest, is_signature, read_manifest
+from reports.packs.signing import read_signature
 
 _MOST_FILES, _LARGEST_MANIFEST, _LARGEST_SIGNATURE = 100_000, 50_000_000, 1_000
 # Tables unpack to some thirty times their size at most.
@@ -40,13 +41,15 @@ class Proof:
     is_expected_key: bool = False
 
     def to_message(self, name: str) -> Message:
-        if self.manifest is None:
+        if self.manifest is None and not self.key:
             return Message("verify.sealed_pdf", {"file": name})
-        about = self.manifest.about
         origin = Message("verify.unsigned")
         if self.key:
             signed = Message("verify.signed", {"key": self.key})
             origin = Message("verify.signed_as_expected", {"key": self.key}) if self.is_expected_key else signed
+        if self.manifest is None:
+            return Message("verify.signed_pdf", {"file": name, "origin": origin})
+        about = self.manifest.about
         if about.erased:
             origin = Message("verify.erased", {"origin": origin})
         return Message(
@@ -78,11 +81,16 @@ def verify(path: Path, *, key: str = "") -> Proof:
 
 
 def _verify_pdf(path: Path, key: str) -> Proof:
-    if key:
-        raise ChangedError("verify.not_signed")
     if not sealing.is_sealed(path):
         raise ChangedError("verify.other_pdf")
-    return Proof(None)
+    signed, public_key, signature = read_signature(path.read_bytes())
+    if key and not public_key:
+        raise ChangedError("verify.not_signed")
+    if public_key and not is_signature(signature, signed, public_key):
+        raise ChangedError("verify.bad_signature", key=public_key)
+    if key and public_key != key:
+        raise ChangedError("verify.other_key", key=public_key)
+    return Proof(None, public_key, bool(key))
 
 
 class _Archive:

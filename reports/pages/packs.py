@@ -1,18 +1,23 @@
 """Pages of the month in one archive: made of a closed period and sent, and checked whoever brings one."""
 
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from flask import Blueprint, flash, redirect, render_template, request, send_file, url_for
+from flask import Blueprint, abort, flash, redirect, render_template, request, send_file, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.datastructures import FileStorage
 
 from consumer.facts.messages import RefusalError, translate
+from reports import standing
 from reports.export import Format
 from reports.files import Shape
-from reports.packs.making import Asked, pack
+from reports.packs import making
+from reports.packs.making import pack
+from reports.packs.proofs import Asked, ProofError, Subject, prove
 from reports.packs.verifying import ChangedError, Proof, verify
 from reports.pages import desk
+from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
 from reports.pages.words import refusal
 from reports.people import Role
@@ -31,7 +36,7 @@ def make(connection: str, number: int) -> ResponseReturnValue:
     profile = "machine" if request.form.get("profile") == "machine" else own.country.profile
     language = "en" if profile == "machine" else own.country.language
     shape = Shape(Format.CSV, profile, language)
-    asked = Asked(shape, own.country.language, desk.reader().name, desk.now(), most_lines=_MOST_LINES)
+    asked = making.Asked(shape, own.country.language, desk.reader().name, desk.now(), most_lines=_MOST_LINES)
     try:
         # What is open can still be sent when its folder is gone.
         with TemporaryDirectory(prefix="cuadre-pack.") as folder:
@@ -42,6 +47,27 @@ def make(connection: str, number: int) -> ResponseReturnValue:
         return redirect(url_for("books.period", connection=own.name, number=number))
     desk.note("pack", f"{own.name} {path.name}")
     return send_file(content, mimetype="application/zip", as_attachment=True, download_name=path.name)
+
+
+@blueprint.get("/proof/<connection>.pdf")
+def proof(connection: str) -> ResponseReturnValue:
+    """Send the proof of one payout, one customer or some days, from the newest run."""
+    own = desk.find_connection(connection)
+    desk.check_names(("payout", "customer", "from", "to"))
+    subject = Subject(request.args.get("payout", "")[:200], request.args.get("customer", "")[:40], desk.span())
+    if subject == Subject():
+        raise BadQueryError("proof.no_subject")
+    with desk.installation().store.reading() as session:
+        runs = standing.runs_now(session, [own.name], desk.today())
+        if not runs:
+            abort(404)
+        try:
+            content = prove(desk.installation(), session, runs[0], own, Asked(subject, desk.language(), desk.now()))
+        except ProofError as error:
+            raise BadQueryError(error.message) from None
+    desk.note("proof", f"{own.name} {subject.name()}")
+    name = f"proof_{own.name}_{subject.name()}.pdf"
+    return send_file(BytesIO(content), mimetype="application/pdf", as_attachment=True, download_name=name)
 
 
 @blueprint.get("/verify")

@@ -1,0 +1,201 @@
+"""Proof on paper of one payout, one customer or some days: every line, its evidence, who decided, and hashes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import TYPE_CHECKING, TypeVar
+
+import sqlalchemy as sa
+from sqlmodel import Session, col
+
+from consumer.facts.installation import Connection, Installation
+from consumer.facts.messages import RefusalError, translate, word
+from reconcile.kept import chunks
+from reconcile.kept.records import read_summary
+from reconcile.tables import Decision, ExceptionRow, Run
+from reports import frames
+from reports.packs.manifest import load_private_key
+from reports.packs.signing import finish
+from reports.shapes import notation
+from reports.shapes.definitions import label_of, title_of
+from reports.shapes.spans import WHOLE, Row, Span
+from reports.wording import phrases
+
+if TYPE_CHECKING:
+    from reports.packs.paper import Paper
+
+About = TypeVar("About", ExceptionRow, Decision)
+
+# Beyond it a PDF is no way to read lines: the archive of the month has them all.
+_MOST_LINES = 2_000
+_WIDTHS = (16, 33, 36, 28, 21, 15, 29)
+_LINES = "payout-detail"
+
+
+class ProofError(RefusalError):
+    """What cannot be proved on paper; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a proof is about: a payout, a customer by tax id, or else the payouts of some days."""
+
+    payout_id: str = ""
+    customer: str = ""
+    span: Span = WHOLE
+
+    def name(self) -> str:
+        days = "_".join(day.isoformat() for day in (self.span.since, self.span.until) if day)
+        return self.payout_id or self.customer or days or "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """For whom, in which language, and when it is printed."""
+
+    subject: Subject
+    language: str
+    at: datetime
+
+
+def prove(installation: Installation, session: Session, run: Run, connection: Connection, asked: Asked) -> bytes:
+    """Return the sealed PDF, signed where there is a key; raise ProofError if it has no line or too many."""
+    from reports.packs.paper import Paper  # noqa: PLC0415 - a tenth of the program's start, for one file
+
+    language, lines = asked.language, _read_lines(session, run, asked.subject)
+    title = translate("proof.title", language)
+    paper = Paper(title, language=language, at=asked.at)
+    paper.facts(_say_facts(run, connection, asked))
+    paper.heading(title_of(_LINES, language))
+    head = ("local_date", "resource_id", "customer_name", "doc_folio", "amount_signed", "fee_total", "outcome")
+    rows = [_to_cells(line, language) for line in lines]
+    paper.lines(rows, [label_of(_LINES, name, language) for name in head], _WIDTHS, figures=(4, 5))
+    if asked.subject.payout_id:
+        # Elsewhere an item of a payout that failed stands again in the next.
+        paper.figures(_add_up(lines, language), ["", *(label_of(_LINES, name, language) for name in head[4:6])])
+    _draw_people(paper, session, connection, lines, asked)
+    paper.heading(translate("proof.hashes", language))
+    paper.facts([(name, digest) for name, digest in sorted(read_summary(run)["inputs"].items())])
+    paper.note(translate("proof.note", language))
+    pem = installation.settings.signing_key
+    return finish(paper.to_bytes(), load_private_key(pem.get_secret_value()) if pem else None)
+
+
+def _read_lines(session: Session, run: Run, subject: Subject) -> list[Row]:
+    found: list[Row] = []
+    for line in _find_lines(session, run, subject):
+        found.append(line)
+        if len(found) > _MOST_LINES:
+            raise ProofError("proof.too_many", most=_MOST_LINES)
+    if not found:
+        raise ProofError("proof.no_lines", subject=subject.name())
+    return found
+
+
+def _find_lines(session: Session, run: Run, subject: Subject) -> Iterator[Row]:
+    if subject.customer:
+        lines = chunks.find_lines(session, run, "customer_tax_id", subject.customer)
+        return (line for line in lines if subject.span.holds(_to_day(line["local_date"])))
+    return frames.line_rows(session, [run], subject.span, payout_id=subject.payout_id or None)
+
+
+def _say_facts(run: Run, connection: Connection, asked: Asked) -> list[tuple[str, str]]:
+    language, span = asked.language, asked.subject.span
+    days = (span.since, span.until)
+    shown = " – ".join(notation.format_date(day, language) if day else "…" for day in days) if any(days) else ""
+    merchant = (
+        connection.name,
+        connection.tax_id,
+        connection.country_code.upper(),
+        word("mode", connection.mode, language),
+    )
+    as_of = notation.format_date(run.as_of, language)
+    said = translate("month.run", language, number=run.number, as_of=as_of, run=run.id)
+    about = [
+        (label_of(_LINES, "payout_id", language), asked.subject.payout_id),
+        (label_of(_LINES, "customer_tax_id", language), asked.subject.customer),
+        (translate("month.days", language), shown),
+    ]
+    return [
+        (translate("month.merchant", language), " · ".join(filter(None, merchant))),
+        *((name, text) for name, text in about if text),
+        (label_of("periods", "run_id", language), said),
+        (translate("proof.printed", language), notation.format_moment(asked.at, language, connection.country.zone)),
+    ]
+
+
+def _to_cells(line: Row, language: str) -> list[str]:
+    document = " ".join(str(line[name]) for name in ("doc_type", "doc_series", "doc_folio") if line[name])
+    outcome = word("outcome", line["outcome"], language)
+    rule = phrases.rule(line["match_rule"], language) if line["match_rule"] else ""
+    on = _to_day(line["local_date"])
+    return [
+        notation.format_date(on, language) if on else "",
+        f"{word('type', line['resource_type'], language)} {line['resource_id']}",
+        " ".join(filter(None, (line["customer_name"], line["customer_tax_id"]))),
+        document if line["doc_folio"] or not line["doc_uuid"] else f"{document} {line['doc_uuid']}",
+        _amount(line["amount_signed"], line["currency"], language),
+        _amount(line["fee_total"], line["currency"], language),
+        f"{outcome} · {rule}" if rule else outcome,
+    ]
+
+
+def _amount(amount: int | None, currency: str, language: str) -> str:
+    return "" if amount is None else notation.format_amount(amount, currency, language)
+
+
+def _to_day(text: str | None) -> date | None:
+    return date.fromisoformat(text) if text else None
+
+
+def _add_up(lines: Sequence[Row], language: str) -> list[list[str]]:
+    rows = []
+    for currency in sorted({line["currency"] for line in lines}):
+        sums = [
+            sum(line[name] or 0 for line in lines if line["currency"] == currency)
+            for name in ("amount_signed", "fee_total")
+        ]
+        rows.append(
+            [f"{translate('proof.sum', language)} {currency}", *(_amount(one, currency, language) for one in sums)]
+        )
+    return rows
+
+
+def _draw_people(paper: "Paper", session: Session, connection: Connection, lines: Sequence[Row], asked: Asked) -> None:
+    """Write what is open or was closed about these lines, and who decided what and why."""
+    language, zone = asked.language, connection.country.zone
+    exceptions = _select(session, ExceptionRow, connection, lines)
+    if exceptions:
+        paper.heading(title_of("exceptions", language))
+        states = ((word("exception", one.state, language), one.owner) for one in exceptions)
+        said = (" · ".join(filter(None, parts)) for parts in states)
+        about = (one.resource_id or one.doc_key or one.payout_id or "" for one in exceptions)
+        amounts = (f"{_amount(one.amount_at_risk, one.currency, language)} {one.currency}" for one in exceptions)
+        named = (f"{name}: {amount} · {state}" for name, amount, state in zip(about, amounts, said, strict=True))
+        paper.facts(
+            [(phrases.code_title(one.code, language), text) for one, text in zip(exceptions, named, strict=True)]
+        )
+    decisions = _select(session, Decision, connection, lines)
+    paper.heading(title_of("decisions", language))
+    rows = [
+        (
+            notation.format_moment(one.at, language, zone),
+            " · ".join(
+                filter(
+                    None, (one.author, word("decision", one.kind, language), one.resource_id, one.doc_key, one.reason)
+                )
+            ),
+        )
+        for one in decisions
+    ]
+    paper.facts(rows or [(translate("proof.no_decisions", language), "")])
+
+
+def _select(session: Session, table: type[About], connection: Connection, lines: Sequence[Row]) -> Sequence[About]:
+    """Return the rows about the items or documents of these lines."""
+    items = {line["resource_id"] for line in lines}
+    documents = {line["doc_key"] for line in lines if line["doc_key"]}
+    about = sa.or_(col(table.resource_id).in_(items), col(table.doc_key).in_(documents))
+    return session.scalars(
+        sa.select(table).where(col(table.connection) == connection.name, about).order_by(col(table.id))
+    ).all()

@@ -1,0 +1,111 @@
+"""Proof on paper: sealed, signed where there is a key, and every changed byte refused."""
+
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from flask.testing import FlaskClient
+
+from consumer.facts.installation import Installation
+from cuadre import Commands
+from reports import frames
+from reports.packs import proofs
+from reports.packs.manifest import to_text
+from reports.packs.proofs import Asked, ProofError, Subject, prove
+from reports.packs.verifying import ChangedError, verify
+from reports.shapes.spans import Span
+from tests.merchant import settings_of
+
+AT = datetime(2026, 10, 9, 12, tzinfo=UTC)
+TODAY = date(2026, 10, 8)
+
+
+def make(installation: Installation, subject: Subject, language: str = "es-CL") -> bytes:
+    connection = installation.settings.connection("main")
+    with installation.store.reading() as session:
+        (run,) = frames.latest_runs(session, ["main"], today=TODAY)
+        return prove(installation, session, run, connection, Asked(subject, language, AT))
+
+
+@pytest.fixture
+def signing(reconciled: Installation, tmp_path: Path) -> tuple[Installation, str]:
+    """The made-up run of a merchant with a signing key, and its public key."""
+    key = Ed25519PrivateKey.from_private_bytes(b"k" * 32)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode().strip()
+    settings = settings_of("http://provider.test", tmp_path, signing_key=pem)
+    return replace(reconciled, settings=settings), to_text(key.public_key())
+
+
+@pytest.mark.parametrize(
+    ("subject", "words"),
+    [
+        (Subject(payout_id="po_1"), ["po_1", "pi_1", "pi_2", "Comercial"]),
+        (Subject(customer="11111111-1"), ["11111111-1", "pi_1"]),
+        (Subject(span=Span(date(2026, 10, 1), date(2026, 10, 31))), ["01-10-2026", "pi_1", "pi_2"]),
+    ],
+)
+def test_a_proof_names_its_lines_and_its_bytes_are_always_the_same(
+    reconciled: Installation, subject: Subject, words: list[str]
+) -> None:
+    """Of a payout, a customer or some days; made again at the same moment it is the same file."""
+    content = make(reconciled, subject)
+    assert content == make(reconciled, subject)
+    text = content.decode("latin-1")
+    assert [word for word in (*words, "run-1", "09-10-2026") if word not in text] == []
+
+
+def test_every_changed_byte_is_refused(reconciled: Installation, tmp_path: Path) -> None:
+    """Each tenth byte changed in turn; the whole file as it was made proves that none did."""
+    content, path = make(reconciled, Subject(payout_id="po_1")), tmp_path / "a.pdf"
+    path.write_bytes(content)
+    assert "no byte of the PDF changed" in str(verify(path).to_message("a.pdf"))
+    for place in range(0, len(content), max(1, len(content) // 100)):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        with pytest.raises(ChangedError):
+            verify(path)
+
+
+def test_a_signed_proof_says_whose_key_it_is(signing: tuple[Installation, str], tmp_path: Path) -> None:
+    """The expected key is confirmed, another one and a missing signature are refused."""
+    installation, public = signing
+    path = tmp_path / "a.pdf"
+    path.write_bytes(make(installation, Subject(payout_id="po_1")))
+    assert verify(path).key == public
+    assert verify(path, key=public).is_expected_key
+    with pytest.raises(ChangedError, match=r"signed with"):
+        verify(path, key=to_text(Ed25519PrivateKey.from_private_bytes(b"j" * 32).public_key()))
+
+
+def test_what_cannot_be_proved_is_a_sentence(reconciled: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unknown payout, and more lines than paper is good for."""
+    with pytest.raises(ProofError, match="the newest run holds no line of po_9"):
+        make(reconciled, Subject(payout_id="po_9"))
+    monkeypatch.setattr(proofs, "_MOST_LINES", 1)
+    with pytest.raises(ProofError, match="more than 1 lines"):
+        make(reconciled, Subject(payout_id="po_1"))
+
+
+def test_the_command_writes_a_file_that_verifies(reconciled: Installation, tmp_path: Path) -> None:
+    """`cuadre proof` names its file; without a subject it says what to give."""
+
+    def call(*words: str) -> tuple[int, str]:
+        result = CliRunner().invoke(Commands(), list(words), obj=lambda: reconciled)
+        return result.exit_code, result.output
+
+    out = tmp_path / "a.pdf"
+    assert call("proof", "--payout", "po_1", "--out", str(out)) == (0, f"{out}\n")
+    assert call("verify", str(out))[0] == 0
+    assert call("proof")[0] == 2
+
+
+def test_the_address_refuses_what_it_does_not_know(client: FlaskClient) -> None:
+    """Another parameter or payout is a sentence, an unknown connection is not there."""
+    assert client.get("/proof/main.pdf?payout=po_1").mimetype == "application/pdf"
+    assert client.get("/proof/main.pdf?payout=po_9").status_code == 400
+    assert client.get("/proof/main.pdf?run=1").status_code == 400
+    assert client.get("/proof/main.pdf").status_code == 400
+    assert client.get("/proof/other.pdf?payout=po_1").status_code == 404

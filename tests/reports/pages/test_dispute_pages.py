@@ -130,9 +130,9 @@ def test_a_person_answers_a_dispute_in_a_browser(page: Page, running: RunningSan
     expect(page.get_by_text("sin enviar", exact=True)).to_be_visible()
     assert running.world.get("test", "disputes", "cb_1")["documents"] == []
     page.get_by_role("button", name="Enviar al proveedor guia.pdf").click()
-    expect(page.get_by_role("status")).to_have_text("Enviado al proveedor.")
+    expect(page.get_by_text("Enviado al proveedor.")).to_be_visible()
     page.get_by_role("button", name="Enviar a revisión").click()
-    expect(page.get_by_role("status")).to_have_text("Enviado a revisión.")
+    expect(page.get_by_text("Enviado a revisión.")).to_be_visible()
     expect(page.get_by_text("en revisión", exact=True)).to_be_visible()
     found = running.world.get("test", "disputes", "cb_1")
     assert ([one["filename"] for one in found["documents"]], found["status"]) == (["guia.pdf"], "in_review")

@@ -49,13 +49,6 @@ def columns_of(table: sa.Table) -> Mapping[str, str]:
     return {name: text.partition(":")[0] for name, text in own.items()}
 
 
-def none_of(table: sa.Table) -> set[str]:
-    """Return the columns that hold nothing of people."""
-    found = read_declared()["none"]
-    shared = found["provider"] if table in objects_of_provider() else ""
-    return {*shared.split(), *found.get(table.name, "").split()}
-
-
 def list_kept() -> Iterator[dict[str, str]]:
     """Yield what is kept of people: columns, files, and how long each class stays."""
     found = read_declared()

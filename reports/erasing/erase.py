@@ -134,27 +134,32 @@ class Erasing:
     def drop_files(self) -> None:
         """Delete what cannot be rewritten: files that wait for a reader, and statements with the person's movements."""
         root = self.installation.settings.files_dir
-        for place in _WAITING:
-            shutil.rmtree(root / place, ignore_errors=True)
-            shared_files.withdraw(self.installation, root / place)
+        with self.installation.store.reading() as session:
+            disputes = [one for one in session.exec(select(Evidence)) if one.dispute_id in self.person.names]
+            statements = self._find_statements(session)
+        # A request to review a dispute is evidence without a file.
+        evidence = [f"evidence/{one.sha256}" for one in disputes if one.sha256]
+        for name in (*_WAITING, *evidence, *statements):
+            path = root / name
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+            shared_files.withdraw(self.installation, path)
         with self.installation.store.transaction() as session:
-            for evidence in session.exec(select(Evidence)):
-                if evidence.dispute_id in self.person.names:
-                    (root / "evidence" / evidence.sha256).unlink(missing_ok=True)
-                    path = f"evidence/{evidence.sha256}"
-                    session.execute(sa.delete(core_of(SharedFile)).where(col(SharedFile.path) == path))
-            accounts = set()
-            for kind in (AccountMovement, LinkMovement):
-                rows = session.exec(select(kind.id, kind.account_id))
-                accounts |= {account for identity, account in rows if identity in self.person.names}
-            of_these = col(AccountStatement.account_id).in_(accounts)
-            found = set(session.exec(select(AccountStatement.id).where(of_these)))
-            for document in session.exec(select(StatementDocument).where(col(StatementDocument.path).is_not(None))):
-                if document.statement_id in found and document.path:
-                    (root / document.path).unlink(missing_ok=True)
-                    session.execute(sa.delete(core_of(SharedFile)).where(col(SharedFile.path) == document.path))
-                    document.path, document.problem = None, ERASED_DOCUMENT
-                    session.add(document)
+            gone = sa.update(core_of(StatementDocument)).where(col(StatementDocument.path).in_(statements))
+            session.execute(gone.values(path=None, problem=ERASED_DOCUMENT))
+
+    def _find_statements(self, session: Session) -> list[str]:
+        """Return the documents of accounts that have a movement of the person."""
+        accounts = set()
+        for kind in (AccountMovement, LinkMovement):
+            rows = session.exec(select(kind.id, kind.account_id))
+            accounts |= {account for identity, account in rows if identity in self.person.names}
+        of_these = col(AccountStatement.account_id).in_(accounts)
+        found = set(session.exec(select(AccountStatement.id).where(of_these)))
+        kept = session.exec(select(StatementDocument).where(col(StatementDocument.path).is_not(None)))
+        return [document.path for document in kept if document.path and document.statement_id in found]
 
     def write(self, changes: Sequence[_Change], marks: Sequence[tuple[str, str]], erasure: int) -> None:
         """Write all rows at once; one that changed meanwhile is left for the next look."""

@@ -1,6 +1,6 @@
 """Whose data it is: the ids, tax ids and mails of a person, and the objects and documents that bear them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -11,6 +11,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.meaning import read_json
 from consumer.facts.messages import RefusalError
 from consumer.facts.pseudonyms import is_generic, leaves_of, normalize, read_tax_id
+from consumer.facts.store import Row
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Customer, Entity
 from consumer.facts.tables.types import core_of
@@ -77,11 +78,11 @@ def _is_of_an_entity(session: Session, wanted: str) -> bool:
 def search(installation: Installation, session: Session, person: Person) -> None:
     """Add what bears the person's names, and what bears those of that, until there is no more."""
     customers = core_of(Customer)
-    while _grow(person, ((row, body, True) for row, body in _objects(session, customers))):
+    while _grow(session, person, customers):
         pass
     _drop_shared_mails(session, person)
     others = [table for table in objects_of_provider() if table is not customers]
-    while _grow(person, ((row, body, False) for table in others for row, body in _objects(session, table))):
+    while _grow(session, person, *others):
         pass
     events = sa.select(col(Event.id), col(Event.body)).where(col(Event.body).is_not(None))
     for identity, body in session.execute(events.execution_options(yield_per=_ROWS)):
@@ -100,14 +101,16 @@ def _objects(session: Session, table: sa.Table) -> Iterator[tuple[sa.RowMapping,
         yield row, read_json(row["body"])
 
 
-def _grow(person: Person, rows: Iterable[tuple[sa.RowMapping, dict[str, object], bool]]) -> bool:
+def _grow(session: Session, person: Person, *tables: sa.Table) -> bool:
+    """Add the objects that bear a name of the person; return False where there is none more."""
     before = len(person.names)
-    for row, body, is_customer in rows:
-        texts = [value for value in row.values() if isinstance(value, str) and value is not row["body"]]
-        if person.is_own(row["id"]) or person.is_in(body) or person.is_in(texts):
-            person.names.add(row["id"])
-            if is_customer:
-                person.add(row["tax_id"], *_identifiers_of(body))
+    for table in tables:
+        for row, body in _objects(session, table):
+            texts = [value for value in row.values() if isinstance(value, str) and value is not row["body"]]
+            if person.is_in(texts) or person.is_in(body):
+                person.names.add(row["id"])
+                if table is core_of(Customer):
+                    person.add(row["tax_id"], *_identifiers_of(body))
     return len(person.names) > before
 
 
@@ -120,27 +123,22 @@ def _identifiers_of(customer: Mapping[str, object]) -> Iterator[object]:
 def _drop_shared_mails(session: Session, person: Person) -> None:
     """Leave out a mail that a customer with another tax id has too."""
     for row, body in _objects(session, core_of(Customer)):
-        mail = body.get("email")
-        if (
-            row["tax_id"]
-            and normalize(row["tax_id"]) not in person.tax_ids
-            and person.tax_ids
-            and isinstance(mail, str)
-        ):
+        is_other = person.tax_ids and row["tax_id"] and normalize(row["tax_id"]) not in person.tax_ids
+        if is_other and isinstance(mail := body.get("email"), str):
             person.names.discard(normalize(mail))
 
 
 def _add_unnamed_documents(session: Session, person: Person, connection: str) -> None:
     """Add documents without a customer that the newest run paid with the person's payments."""
-    run = session.exec(
-        select(Run).where(Run.connection == connection, col(Run.pruned_at).is_(None)).order_by(col(Run.number).desc())
-    ).first()
-    if run is None:
-        return
-    paid = {
-        row["doc_key"]
-        for table in chunks.tables(session, run, chunks.LINE, names=["resource_id", "doc_key", "doc_customer_tax_id"])
-        for row in table.to_pylist()
-        if row["doc_key"] and not row["doc_customer_tax_id"] and row["resource_id"] in person.names
-    }
-    person.names |= {f"{connection} {key}" for key in paid}
+    names = ["resource_id", "doc_key", "doc_customer_tax_id"]
+    for row in rows_of_newest_run(session, connection, chunks.LINE, names):
+        if row["doc_key"] and not row["doc_customer_tax_id"] and row["resource_id"] in person.names:
+            person.names.add(f"{connection} {row['doc_key']}")
+
+
+def rows_of_newest_run(session: Session, connection: str, kind: str, names: Sequence[str]) -> Iterator[Row]:
+    """Yield rows of the newest run whose rows are kept; none without such a run."""
+    mine = select(Run).where(Run.connection == connection, col(Run.pruned_at).is_(None))
+    run = session.exec(mine.order_by(col(Run.number).desc())).first()
+    for table in chunks.tables(session, run, kind, names=names) if run else ():
+        yield from table.to_pylist()

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import sqlalchemy as sa
-from sqlmodel import Session, col, select
+from sqlmodel import Session, select
 
 from consumer.facts.installation import Installation
 from consumer.facts.messages import Message
@@ -11,8 +11,8 @@ from consumer.facts.money import format_decimal
 from consumer.facts.tables.provider import Charge, Dispute, PaymentIntent, ProviderObject, Refund
 from consumer.facts.tables.types import core_of
 from reconcile.kept import chunks
-from reconcile.tables import LocalInvoice, Run
-from reports.erasing.finding import Person
+from reconcile.tables import LocalInvoice
+from reports.erasing.finding import Person, rows_of_newest_run
 
 # States that are an end; a refund that failed may be asked for again, as a new one.
 _ENDED: dict[type[ProviderObject], frozenset[str]] = {
@@ -39,19 +39,14 @@ def list_open(installation: Installation, session: Session, person: Person) -> I
 
 def _list_balances(session: Session, person: Person, connection: str) -> Iterator[Message]:
     """Yield documents with a balance: as the newest run says, in full where no run has read them yet."""
-    mine = select(Run).where(Run.connection == connection, col(Run.pruned_at).is_(None))
-    run = session.exec(mine.order_by(col(Run.number).desc())).first()
-    names = ["doc_key", "balance", "currency"]
-    tables = chunks.tables(session, run, chunks.DOCUMENT, names=names) if run else ()
-    judged = {row["doc_key"]: row for table in tables for row in table.to_pylist()}
+    judged = rows_of_newest_run(session, connection, chunks.DOCUMENT, ["doc_key", "balance"])
+    balances = {row["doc_key"]: row["balance"] for row in judged}
     for document in session.exec(select(LocalInvoice).where(LocalInvoice.connection == connection)):
         if f"{connection} {document.doc_key}" in person.names and document.status != "void":
-            found = judged.get(document.doc_key, {"balance": document.total})
-            if found["balance"]:
-                yield Message(
-                    "erase.balance",
-                    {"name": document.doc_key, "amount": _show(found["balance"], document.currency)},
-                )
+            balance = balances.get(document.doc_key, document.total)
+            if balance:
+                amount = _show(balance, document.currency)
+                yield Message("erase.balance", {"name": document.doc_key, "amount": amount})
 
 
 def _show(amount: int, currency: str | None) -> str:

@@ -27,7 +27,7 @@ _STORED = re.compile(r"^(\S+ )(\{.*\})$", re.DOTALL)
 _CELL_OF_SHEET = re.compile(r"(?<=>)[^<>]+(?=</)")
 _CELL_OF_CSV = re.compile(r"[^;,\"\r\n]+")
 _NO_MATCH = re.compile(r"(?!)")
-OF_A_DOCUMENT = ("customer_tax_id", "customer_name", "order_ref", "raw")
+_OF_A_DOCUMENT = {"customer_tax_id": VALUE, "customer_name": VALUE, "order_ref": VALUE, "raw": RAW}
 _PARQUET, _ZIP, _ZLIB = b"PAR1", b"PK\x03\x04", b"\x78"
 
 
@@ -38,7 +38,6 @@ class Words:
         self._person, self._pseudonyms = person, pseudonyms
         self._columns = frozenset(read_declared()["columns"]["value"].split())
         self._certain = self._further = _NO_MATCH
-        self.count = 0
 
     def learn(self) -> None:
         """Look everywhere for what was replaced where rows are about the person."""
@@ -66,9 +65,11 @@ class Words:
 
     def _document(self, text: str) -> str:
         said = read_json(text)
-        parts = {name: part for name in OF_A_DOCUMENT if isinstance(part := said.get(name), str)}
-        kinds = {"raw": RAW}
-        redacted = said | {name: self.cell(kinds.get(name, VALUE), part, is_about=True) for name, part in parts.items()}
+        redacted = said | {
+            name: self.cell(kind, part, is_about=True)
+            for name, kind in _OF_A_DOCUMENT.items()
+            if isinstance(part := said.get(name), str)
+        }
         return text if redacted == said else json.dumps(redacted, ensure_ascii=False)
 
     def mention(self, text: str, *, is_about: bool) -> str:
@@ -77,7 +78,7 @@ class Words:
             return text
         return _each_text(text, lambda part: self._mention(part, is_about=is_about))
 
-    def _mention(self, text: str, *, is_about: bool) -> str:
+    def _mention(self, text: str, *, is_about: bool = False) -> str:
         text = self._certain.sub(lambda found: self._whole(found.group()), text)
         return self._further.sub(lambda found: self._whole(found.group()), text) if is_about else text
 
@@ -119,11 +120,8 @@ class Words:
             text = content.decode()
         except UnicodeDecodeError:
             return content
-        redacted_text = _CELL_OF_CSV.sub(lambda cell: self._cell_of_file(cell.group()), self._mention_all(text))
+        redacted_text = _CELL_OF_CSV.sub(lambda cell: self._cell_of_file(cell.group()), self._mention(text))
         return content if redacted_text == text else redacted_text.encode()
-
-    def _mention_all(self, text: str) -> str:
-        return self._certain.sub(lambda found: self._whole(found.group()), text)
 
     def _cell_of_file(self, text: str) -> str:
         return self._whole(text) if self._further.fullmatch(text) else text
@@ -141,7 +139,7 @@ class Words:
 
     def _cell_of_sheet(self, match: re.Match[str]) -> str:
         text = unescape(match.group())
-        found = self._cell_of_file(self._mention_all(text))
+        found = self._cell_of_file(self._mention(text))
         return match.group() if found == text else escape(found, quote=False)
 
     def table(self, table: pa.Table, connection: str) -> pa.Table:

@@ -25,11 +25,13 @@ from consumer.facts.installation import Installation
 from consumer.facts.meaning import meaning_sha256, read_object
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
+from consumer.facts.tables.disputes import Evidence
 from consumer.facts.tables.erasures import Erasure
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.jobs import Tick
 from consumer.facts.tables.orders import OrderAnswer
 from consumer.facts.tables.provider import PaymentIntent, PayoutItem
+from consumer.facts.tables.sync import StatementDocument
 from consumer.facts.tables.types import core_of
 from consumer.facts.versions import merge_all
 from consumer.inbox.record import Verdict, read_arrival, record_all
@@ -47,7 +49,7 @@ from reconcile.tables import (
     Run,
 )
 from reports import archive, catalogue, files
-from reports.erasing.declared import columns_of, none_of, read_declared
+from reports.erasing.declared import columns_of, objects_of_provider, read_declared
 from reports.erasing.erase import erase_again
 from reports.erasing.retention import forget_old
 from reports.export import Format
@@ -321,6 +323,36 @@ def test_who_is_not_known_is_not_erased(lived: Installation, person: str, said: 
     assert said in refused.output
 
 
+@pytest.mark.both_databases
+def test_evidence_and_statements_with_the_person_are_deleted(lived: Installation) -> None:
+    """Files of the person's dispute and of an account that moved their money go; the request to review has none."""
+    world, root = World(lived.store), lived.settings.files_dir
+    fixed = {"amount": 40, "currency": "CLP", "mode": "test"}
+    observed(lived, "dispute", fixed | {"id": "dp_1", "status": "won", "object": "dispute", "resource_id": "pi_2"})
+    observed(lived, "account_movement", fixed | {"id": "mov_1", "object": "account_movement", "account_id": "acc_1",
+             "direction": "inbound", "counterparty": {"name": NAME, "holder_id": RUT}})  # fmt: skip
+    for account in ("acc_1", "acc_2"):
+        observed(lived, "account_statement", {"id": f"st_{account}", "object": "account_statement", "mode": "test",
+                 "account_id": account, "status": "available"})  # fmt: skip
+        path = f"statements/{account}.pdf"
+        world.keep(StatementDocument(connection="main", statement_id=f"st_{account}", path=path, looked_at=AT))
+    for sha256 in ("e" * 64, ""):
+        world.keep(Evidence(connection="main", dispute_id="dp_1", name="a.pdf", size=1, sha256=sha256, state="sent",
+                            who="ana", at=AT))  # fmt: skip
+    for name in (f"evidence/{'e' * 64}", f"evidence/{'f' * 64}", "statements/acc_1.pdf", "statements/acc_2.pdf"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_bytes(b"%PDF-")
+    erased = call(lived, "erase", RUT, "--yes")
+    assert erased.exit_code == 0, erased.output
+    files = [
+        path.relative_to(root).as_posix() for name in ("evidence", "statements") for path in (root / name).iterdir()
+    ]
+    assert sorted(files) == [f"evidence/{'f' * 64}", "statements/acc_2.pdf"]
+    with lived.store.reading() as session:
+        documents = session.exec(select(StatementDocument).order_by(col(StatementDocument.statement_id))).all()
+    assert [(one.path, one.problem) for one in documents] == [(None, "erased"), ("statements/acc_2.pdf", None)]
+
+
 def test_a_night_that_runs_is_waited_for(lived: Installation) -> None:
     """A job that has read the data would write it again, so the command refuses and names it."""
     now = datetime.now(UTC)
@@ -450,13 +482,14 @@ def test_readers_see_a_word_where_a_name_stood(lived: Installation) -> None:
 
 def test_every_column_of_text_is_declared() -> None:
     """A new column holds something of people or does not: personal.toml says which, and names no column twice."""
-    undeclared = []
+    undeclared, declared = [], read_declared()["none"]
     for table in SQLModel.metadata.sorted_tables:
         texts = {
             column.name for column in table.columns
             if isinstance(column.type, sa.String | sa.LargeBinary) or "Auto" in type(column.type).__name__
         }  # fmt: skip
-        personal, none = set(columns_of(table)), none_of(table)
+        shared = declared["provider"] if table in objects_of_provider() else ""
+        personal, none = set(columns_of(table)), {*shared.split(), *declared.get(table.name, "").split()}
         undeclared += [f"{table.name}.{name}" for name in texts - personal - none]
         undeclared += [f"{table.name}.{name} twice" for name in personal & none]
         undeclared += [f"{table.name}.{name} is not there" for name in (personal | none) - texts]

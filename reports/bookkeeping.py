@@ -48,6 +48,10 @@ def _bank_files(wanted: Wanted) -> Statement:
     return query.order_by(col(BankFile.imported_at).desc(), col(BankFile.sha256))
 
 
+def _last4(account: str) -> sa.ColumnElement[str]:
+    return sa.func.substr(account, -_LAST)
+
+
 def _show_bank_file(file: BankFile) -> Row:
     balances = {key: _decimal(getattr(file, key), file.currency) for key in ("opening", "closing")}
     return balances | {"account_last4": file.account[-_LAST:]}
@@ -168,6 +172,14 @@ def _show_approval(row: ApprovalRequest) -> Row:
     return {"request": row.id, "reason_type": kind, "state": state_of(row, now=utc_now())}
 
 
+def _state_of_approval() -> sa.ColumnElement[str]:
+    request = ApprovalRequest
+    is_over = col(request.state).in_([ApprovalState.WAITING, ApprovalState.APPROVED]) & (
+        col(request.expires_at) <= utc_now()
+    )
+    return sa.case((is_over, ApprovalState.EXPIRED.value), else_=col(request.state))
+
+
 def waiting_approvals(session: Session, connections: Sequence[str], *, now: datetime) -> Sequence[ApprovalRequest]:
     """Return the requests that wait for a person, or to be done, newest first."""
     is_open = col(ApprovalRequest.state).in_([ApprovalState.WAITING, ApprovalState.APPROVED])
@@ -222,12 +234,14 @@ _PERIODS = Listing(
     _periods,
     _show_period,
     ("closed", "reopened"),
+    by={"period": Period.id, "state": sa.case((col(Period.reopened_at).is_(None), "closed"), else_="reopened")},
 )
 DOCUMENT_CHANGES = Listing(
     "document-changes",
     to_columns("connection doc_key at field before after file"),
     document_changes,
     _show_document_change,
+    by={"file": InvoiceFile.name},
 )
 LISTS = tuple(
     replace(listing, place=BOOKS)
@@ -247,6 +261,8 @@ LISTS = tuple(
             ),
             _bank_files,
             _show_bank_file,
+            by={"account_last4": _last4(BankFile.account)},
+            amounts=("opening", "closing"),
         ),
         Listing(
             "removed-files",
@@ -254,7 +270,14 @@ LISTS = tuple(
             _removed_files,
         ),
         Listing("payout-reports", to_columns("connection name imported_at payout_id rows sha256"), _payout_reports),
-        Listing("bank-file-lines", to_columns(BANK_LINE_KEYS, amount=Kind.DECIMAL), _bank_lines, _show_bank_line),
+        Listing(
+            "bank-file-lines",
+            to_columns(BANK_LINE_KEYS, amount=Kind.DECIMAL),
+            _bank_lines,
+            _show_bank_line,
+            by={"account_last4": _last4(BankLine.account)},
+            amounts=("amount",),
+        ),
         DOCUMENT_CHANGES,
         Listing(
             "decisions",
@@ -265,6 +288,12 @@ LISTS = tuple(
             _decisions,
             _show_decision,
             ("standing", "undone"),
+            by={
+                "decision": Decision.id,
+                "who": Decision.author,
+                "state": sa.case((col(Decision.undone_by).is_(None), "standing"), else_="undone"),
+            },
+            amounts=("amount",),
         ),
         _PERIODS,
         Listing(
@@ -272,6 +301,7 @@ LISTS = tuple(
             to_columns("connection export at author since until profiles entries run_id"),
             _journal_exports,
             _show_export,
+            by={"export": JournalExport.id},
         ),
         Listing(
             "approvals",
@@ -283,6 +313,7 @@ LISTS = tuple(
             _approvals,
             _show_approval,
             ("waiting", "approved", "done", "refused", "withdrawn", "stale"),
+            by={"request": ApprovalRequest.id, "state": _state_of_approval},
         ),
         Listing(
             "closed-figures",
@@ -291,6 +322,7 @@ LISTS = tuple(
             _show_of_period,
             FIGURE_KINDS,
             words="about",
+            by={"period": ClosedFigure.period_id},
         ),
         Listing(
             "adjustments",
@@ -299,6 +331,7 @@ LISTS = tuple(
             _show_of_period,
             FIGURE_KINDS,
             words="about",
+            by={"period": PeriodAdjustment.period_id},
         ),
     )
 )

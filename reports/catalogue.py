@@ -155,9 +155,10 @@ def _documents(source: Source) -> Iterable[Part]:
     return frames.document_tables(source.session, source.runs, source.query.span)
 
 
-def _receivables(source: Source) -> Iterable[Row]:
-    rows = frames.read_extracts(source.session, source.runs, chunks.RECEIVABLE)
-    return build.receivables(rows, source.due_days, as_of=source.as_of)
+def _receivables(source: Source) -> Iterable[Part]:
+    for run in frames.in_order(source.runs):
+        owed = extracts.read(source.session, run, chunks.RECEIVABLE)
+        yield run.connection, build.receivables(owed, source.due_days[run.connection], as_of=source.as_of)
 
 
 def _in_transit(source: Source) -> Iterable[Part]:
@@ -267,7 +268,6 @@ MAKERS: dict[str, Maker] = {
     "exceptions": _exceptions,
     "fee-summary": _fees,
     "journal": _journal,
-    "receivables": _receivables,
     "clearing-rollforward": _rollforward,
     "transfers": _transfers,
     "statement-check": _statement_check,
@@ -283,6 +283,7 @@ IN_COLUMNS: dict[str, Callable[[Source], Iterable[Part]]] = {
     "payout-summary": _payouts,
     "documents": _documents,
     "payout-detail": _line_tables,
+    "receivables": _receivables,
     "in-transit": _in_transit,
     "cash-application": _cash_application,
     "bank-lines": _bank_lines,

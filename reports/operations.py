@@ -96,8 +96,12 @@ def _show_entry(found: tuple[datetime, str, str, str, str]) -> Row:
     return dict(zip(TRAIL_KEYS, found, strict=True))
 
 
+# A dead tick is one whose row still says that it runs.
+_TICK_ORDER = (TickState.DEAD, *(state for state in TickState if state is not TickState.DEAD))
 _EVENT_STATES = ("waiting", "applied", "ignored", "failed", "quarantined")
-_OPEN = Listing("gaps", to_columns(GAP_KEYS), _gaps, to_gap, ("open", "failed"))
+_OPEN = Listing(
+    "gaps", to_columns(GAP_KEYS), _gaps, to_gap, ("open", "failed"), by={"from": Window.since, "to": Window.until}
+)
 LISTS = (
     Listing(
         "runs",
@@ -109,6 +113,7 @@ LISTS = (
         _runs,
         _show_run,
         ("complete", "incomplete"),
+        by={"state": sa.case((col(Run.complete), "complete"), else_="incomplete")},
     ),
     Listing("events", to_columns(EVENT_KEYS), _events, states=_EVENT_STATES),
     Listing("conflicts", to_columns(CONFLICT_KEYS), _conflicts),
@@ -119,6 +124,7 @@ LISTS = (
         _jobs,
         _show_job,
         tuple(state.value for state in TickState),
+        by={"state": lambda: sa.case(*((is_in_state(one, now=utc_now()), one.value) for one in _TICK_ORDER))},
     ),
     Listing("trail", to_columns(TRAIL_KEYS), _trail, _show_entry, for_admins=True),
 )

@@ -2,24 +2,35 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from typing import TypeAlias
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
+from consumer.facts.columns import to_columns
 from consumer.facts.tables.provider import Institution
 from consumer.facts.tables.types import core_of
-from reconcile.kept.records import read_summary
+from reconcile.kept.records import EXCEPTION_KEYS, read_summary
 from reconcile.rules.at_risk import Stake, add_up_risks
 from reconcile.rules.outcomes import PAYOUT_COLUMNS, SEVERITIES, Code
 from reconcile.tables import ExceptionRow, PayoutResult, Run, RunFinding
-from reports.frames import Select, decode, exception_rows, latest_runs, of_runs
-from reports.listing import PAGE_ROWS, Page
-from reports.shapes.spans import Row, Span
+from reports.asking import fold
+from reports.frames import decode, exception_rows, latest_runs, of_runs
+from reports.listing import Listing, Statement, Wanted, ask, count, fold_cell
+from reports.shapes.spans import Row
 
-_KEY = ("connection", "run_id", "payout_id")
+# What the work list shows: the columns of its report, but ages by name, and what an exception is about.
+WORK_COLUMNS = tuple(
+    column
+    for column in to_columns((*EXCEPTION_KEYS, "subject", "note"))
+    if column.name not in {"age_bucket", "evidence", "title"}
+)
+_AGED = (
+    (col(ExceptionRow.fact_on), col(ExceptionRow.opened_on)),
+    (col(ExceptionRow.resolved_on), col(ExceptionRow.last_seen_on)),
+)
 # Tables that name exceptions: those of the work list, those one run found.
 Findings: TypeAlias = type[ExceptionRow] | type[RunFinding]
 _RANKS = {severity: rank for rank, severity in enumerate(SEVERITIES)}
@@ -39,13 +50,6 @@ class CodeTotal:
 
 
 @dataclass(frozen=True, slots=True)
-class PayoutFilter:
-    status: str = ""
-    search: str = ""
-    span: Span = field(default_factory=Span)
-
-
-@dataclass(frozen=True, slots=True)
 class ExceptionFilter:
     code: str = ""
     state: str = "open"
@@ -55,60 +59,80 @@ class ExceptionFilter:
     opened_from: date | None = None
     closed_from: date | None = None
     payout_id: str = ""
+    # Those whose titles, as the reader sees them, hold what is searched.
+    codes: tuple[str, ...] = ()
 
 
 def runs_now(session: Session, connections: Sequence[str], today: date) -> list[Run]:
     return latest_runs(session, connections, today=today)
 
 
-def payouts(session: Session, runs: Sequence[Run], asked: PayoutFilter, number: int) -> Page[Row]:
-    """Newest first; those that have no date yet are the newest."""
-    conditions = [of_runs(PayoutResult, runs), *_payout_conditions(asked)]
-    total = session.scalar(sa.select(sa.func.count()).select_from(PayoutResult).where(*conditions)) or 0
-    key = (col(PayoutResult.connection), col(PayoutResult.run_id), col(PayoutResult.payout_id))
+def newest_payouts(session: Session, runs: Sequence[Run], number: int) -> list[Row]:
+    """Read the newest payouts; those that have no date yet are the newest."""
     order = (col(PayoutResult.payout_date).desc().nulls_first(), col(PayoutResult.payout_id).desc())
-    # Keys first: sorting a hundred thousand rows with their JSON in tow takes seconds on a late page.
-    keys = _page(sa.select(*key).where(*conditions).order_by(*order), number).subquery()
-    query = sa.select(col(PayoutResult.connection), col(PayoutResult.columns)).join(
-        keys, sa.and_(*(column == keys.c[name] for column, name in zip(key, _KEY, strict=True)))
+    query = sa.select(col(PayoutResult.connection), col(PayoutResult.columns)).where(of_runs(PayoutResult, runs))
+    return [_to_payout(*row) for row in session.execute(query.order_by(*order).limit(number))]
+
+
+def count_payouts(session: Session, run: Run, since: date) -> int:
+    """Count the payouts of a run from a day on."""
+    mine = (of_runs(PayoutResult, [run]), col(PayoutResult.payout_date) >= since)
+    return session.scalar(sa.select(sa.func.count()).select_from(PayoutResult).where(*mine)) or 0
+
+
+def work_list(asked: ExceptionFilter) -> Listing:
+    """Return the work list as a list: gravest first, then by what is at risk."""
+    table, rank = ExceptionRow, sa.case(_RANKS, value=col(ExceptionRow.severity))
+    since, until = (sa.func.coalesce(*days) for days in _AGED)
+
+    def select(wanted: Wanted) -> Statement:
+        query = sa.select(table).where(*_exception_conditions(wanted.connections, asked))
+        return query.order_by(rank, col(table.amount_at_risk).desc(), col(table.opened_on), col(table.id))
+
+    return Listing(
+        "exceptions",
+        WORK_COLUMNS,
+        select,
+        _show_exception,
+        ("open", "closed", "all"),
+        by={"exception_id": col(table.id), "fact_on": since},
+        sorts={"severity": rank, "age_business_days": _count_days(until) - _count_days(since)},
+        amounts=("amount_at_risk",),
     )
-    rows = session.execute(query.order_by(*order)).all()
-    return Page([_to_payout(connection, columns) for connection, columns in rows], number, total)
 
 
-def _payout_conditions(asked: PayoutFilter) -> list[sa.ColumnElement[bool]]:
-    conditions: list[sa.ColumnElement[bool]] = []
-    if asked.status:
-        conditions.append(col(PayoutResult.status_recon) == asked.status)
-    if asked.search:
-        conditions.append(col(PayoutResult.payout_id).contains(asked.search, autoescape=True))
-    if asked.span.since:
-        conditions.append(col(PayoutResult.payout_date) >= asked.span.since)
-    if asked.span.until:
-        conditions.append(col(PayoutResult.payout_date) <= asked.span.until)
-    return conditions
+def _count_days(on: sa.ColumnElement[date]) -> sa.ColumnElement[int]:
+    """Return a number that grows with the day: what is open ends on one day, so that its ages grow with it."""
+    year, month, day = (sa.extract(part, on) for part in ("year", "month", "day"))
+    return year * 372 + month * 31 + day
 
 
-def exceptions(session: Session, connections: Sequence[str], asked: ExceptionFilter, number: int) -> Page[Row]:
-    """Gravest first, then by what is at risk."""
-    conditions = _exception_conditions(connections, asked)
-    total = session.scalar(sa.select(sa.func.count()).select_from(ExceptionRow).where(*conditions)) or 0
-    rank = sa.case(_RANKS, value=col(ExceptionRow.severity))
-    table = core_of(ExceptionRow)
-    query = (
-        sa.select(table)
-        .where(*conditions)
-        .order_by(rank, col(ExceptionRow.amount_at_risk).desc(), col(ExceptionRow.opened_on), col(ExceptionRow.id))
-    )
-    return Page(list(exception_rows(session, _page(query, number))), number, total)
+def _show_exception(row: ExceptionRow) -> Row:
+    shown = row.model_dump(exclude={"evidence"})
+    return shown | {"exception_id": row.id, "fact_on": row.aged_from, "age_business_days": None}
 
 
-def find_versions(
-    session: Session, connections: Sequence[str], asked: ExceptionFilter, *, most: int
-) -> list[tuple[str, str, int]]:
+def total_at_risk(session: Session, listing: Listing, wanted: Wanted) -> dict[str, dict[str, int]]:
+    """Add up what is at risk in a filtered work list by currency, each peso once."""
+    stakes: dict[str, list[Stake]] = defaultdict(list)
+    columns = (col(getattr(ExceptionRow, name)) for name in ("connection", *Stake._fields))
+    for connection, *row in session.execute(ask(session, listing, wanted).with_only_columns(*columns).order_by(None)):
+        stakes[connection].append(Stake(*row))
+    sums: dict[str, int] = defaultdict(int)
+    for own in stakes.values():
+        for currency, total in add_up_risks(own).items():
+            sums[currency] += total.amount
+    return {currency: {"amount_at_risk": amount} for currency, amount in sorted(sums.items())}
+
+
+def count_exceptions(session: Session, connections: Sequence[str], asked: ExceptionFilter) -> int:
+    return count(session, work_list(asked), Wanted(connections))
+
+
+def find_versions(session: Session, listing: Listing, wanted: Wanted, *, most: int) -> list[tuple[str, str, int]]:
     """Return connection, id and version of the exceptions that a filter shows, at most so many."""
     key = (col(ExceptionRow.connection), col(ExceptionRow.id), col(ExceptionRow.version))
-    query = sa.select(*key).where(*_exception_conditions(connections, asked)).order_by(*key[:2]).limit(most)
+    query = ask(session, listing, wanted).with_only_columns(*key).order_by(None).order_by(*key[:2]).limit(most)
     return [(row[0], row[1], row[2]) for row in session.execute(query)]
 
 
@@ -131,8 +155,10 @@ def _exception_conditions(connections: Sequence[str], asked: ExceptionFilter) ->
     if asked.payout_id:
         conditions.append(col(ExceptionRow.payout_id) == asked.payout_id)
     if asked.search:
-        fields = (ExceptionRow.subject, ExceptionRow.title, ExceptionRow.owner, ExceptionRow.id)
-        conditions.append(sa.or_(*(col(field).contains(asked.search, autoescape=True) for field in fields)))
+        ids = (col(getattr(ExceptionRow, name)) for name in ("subject", "owner", "id", "payout_id", "doc_key", "title"))
+        inside = [one.icontains(asked.search, autoescape=True) for one in ids]
+        customer = fold_cell(core_of(ExceptionRow).c.customer_name).contains(fold(asked.search), autoescape=True)
+        conditions.append(sa.or_(*inside, customer, col(ExceptionRow.code).in_(asked.codes)))
     return conditions
 
 
@@ -213,10 +239,6 @@ def bank_names(session: Session) -> dict[str, str]:
     """Name the banks of the provider's directory by their ids."""
     bodies = (decode(body) for body in session.scalars(sa.select(col(Institution.body))))
     return {body["id"]: body["name"] for body in bodies if body.get("name")}
-
-
-def _page(query: Select, number: int) -> Select:
-    return query.limit(PAGE_ROWS).offset((number - 1) * PAGE_ROWS)
 
 
 def totals_by_code(

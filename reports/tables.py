@@ -2,7 +2,7 @@
 
 from datetime import date, datetime
 
-from sqlalchemy import BigInteger, Index, LargeBinary, Text
+from sqlalchemy import BigInteger, Index, LargeBinary, Text, UniqueConstraint
 from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlmodel import Field, SQLModel
 
@@ -210,3 +210,23 @@ class SearchRow(SQLModel, table=True):
     kind: str
     key: str
     words: str = Field(default="", sa_type=SEARCH_WORDS, nullable=False)
+
+
+class SavedView(SQLModel, table=True):
+    """A list as a person asks it: filters, order and columns under a name; the one without a name is remembered.
+
+    `asked` is the address after its question mark; `connections` are the names in it that a reader must see.
+    """
+
+    __tablename__ = "saved_view"
+    __table_args__ = (UniqueConstraint("person_id", "list", "name"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    person_id: int
+    list: str
+    name: str
+    asked: str
+    is_shared: bool = False
+    is_pinned: bool = False
+    version: int = 1
+    changed_at: datetime = moment(optional=False)

@@ -23,6 +23,7 @@ from consumer.facts.names import format_tax_id
 from consumer.facts.texts import may_be_erased, say_erased, shorten
 from consumer.facts.work import Errands
 from reconcile.kept.chunks import DamagedRowsError
+from reports.asking import SIZES
 from reports.keys import Scope
 from reports.pages import (
     account,
@@ -41,6 +42,7 @@ from reports.pages import (
     exceptions,
     journal,
     links,
+    lists,
     login,
     names,
     operations,
@@ -49,6 +51,7 @@ from reports.pages import (
     pending,
     people,
     running,
+    saved,
     search,
     settings,
     today,
@@ -104,6 +107,7 @@ def pages() -> list[Blueprint]:
         account.blueprint,
         approvals.blueprint,
         people.blueprint,
+        saved.blueprint,
         settings.blueprint,
         visibility.blueprint,
         api.blueprint,
@@ -220,6 +224,9 @@ def _words() -> dict[str, object]:
         "count_changes": pending.count_changes,
         "has_runs": running.may_run,
         "same_page": desk.same_page,
+        "shown_address": lists.shown_address,
+        "sizes": SIZES,
+        "view_address": saved.address_of,
         # Asked only where a page offers files: a page that refuses an unknown connection has none to offer.
         "offered_profile": lambda: desk.home_connection().country.profile,
         "currency_of": desk.currency_of,

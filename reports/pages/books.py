@@ -13,7 +13,7 @@ from reconcile.runs.close_period import PeriodError, reopen_period
 from reports import bookkeeping
 from reports.directory import LISTINGS
 from reports.listing import BOOKS, Listing, Wanted, read
-from reports.pages import desk, staging
+from reports.pages import desk, lists, staging
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
 from reports.pages.staging import UploadError
@@ -54,9 +54,9 @@ def index(name: str) -> ResponseReturnValue:
     if name not in LISTINGS or LISTINGS[name].place != BOOKS:
         abort(404)
     listing = LISTINGS[name]
-    wanted = desk.wanted(listing, number=desk.page_number())
+    wanted = lists.wanted(listing)
     with desk.installation().store.reading() as session:
-        page = read(session, listing, wanted)
+        drawn = lists.draw(session, listing, wanted)
         closed = [(own, bookkeeping.find_last_closing(session, own.name)) for own in desk.connections()]
         waiting = bookkeeping.waiting_approvals(session, wanted.connections, now=desk.now())
     return render_template(
@@ -64,7 +64,9 @@ def index(name: str) -> ResponseReturnValue:
         home="books",
         listing=listing,
         listings=listings(),
-        page=page,
+        drawn=drawn,
+        page=drawn.page,
+        box=lists.box({"state"}),
         wanted=wanted,
         closed=closed,
         waiting=waiting,

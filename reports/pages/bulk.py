@@ -16,6 +16,7 @@ from reconcile.desk.decisions import DecisionError, Pair, Signature
 from reconcile.rules.at_risk import Stake, add_up_risks
 from reconcile.tables import ExceptionRow
 from reports import standing
+from reports.asking import AskedError
 from reports.cases import to_evidence
 from reports.owners import check_owner
 from reports.pages import desk, exceptions, staging
@@ -90,7 +91,11 @@ def _read_again(session: Session) -> list[Pick]:
 
 def _find_matching(session: Session) -> list[Pick]:
     """Find everything that the list's filter, which is in the form's address, shows on all its pages."""
-    found = standing.find_versions(session, desk.names(), exceptions.read_filter(), most=MOST + 1)
+    asked, wanted = exceptions.read()
+    try:
+        found = standing.find_versions(session, standing.work_list(asked), wanted, most=MOST + 1)
+    except AskedError as error:
+        raise BadQueryError(error.message) from None
     if len(found) > MOST:
         raise DecisionError("bulk.too_many", most=MOST)
     return [Pick(*row) for row in found]

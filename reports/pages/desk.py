@@ -1,9 +1,10 @@
 """What every page works with: the installation, the reader's language and connections, and strict query parameters."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import sqlalchemy as sa
 import structlog
@@ -96,7 +97,7 @@ def may_see(names: Collection[str]) -> bool:
 
 def connections() -> tuple[Connection, ...]:
     """Return the connection the address names, or all that the reader sees."""
-    name, own = request.args.get("connection", ""), visible_connections()
+    name, own = args().get("connection", ""), visible_connections()
     found = tuple(one for one in own if name in {"", one.name})
     if not found:
         known = ", ".join(sorted(one.name for one in own))
@@ -161,6 +162,22 @@ def bank_name(institution: str | None) -> str:
     return names.get(institution or "", institution or "")
 
 
+def args() -> Mapping[str, str]:
+    """Return what is asked: by the address of this request, or by that of a view while it is looked at."""
+    asked: Mapping[str, str] | None = g.get("asked")
+    return request.args.to_dict() if asked is None else asked
+
+
+@contextmanager
+def asking(address: str) -> Iterator[None]:
+    """Read everything as another address asks it; `address` is what stands after its question mark."""
+    g.asked = dict(parse_qsl(address))
+    try:
+        yield
+    finally:
+        g.asked = None
+
+
 def span() -> Span:
     since, until = day("from"), day("to")
     if since and until and since > until:
@@ -169,7 +186,7 @@ def span() -> Span:
 
 
 def day(name: str) -> date | None:
-    return to_day(name, request.args.get(name, ""))
+    return to_day(name, args().get(name, ""))
 
 
 def to_day(name: str, text: str) -> date | None:
@@ -182,7 +199,7 @@ def to_day(name: str, text: str) -> date | None:
 
 
 def page_number() -> int:
-    number = whole_number(text := request.args.get("page", "1"))
+    number = whole_number(text := args().get("page", "1"))
     if number is None or not 0 < number <= 1_000_000:  # noqa: PLR2004 - beyond any list
         raise BadQueryError("pages.bad_page", name="page", value=text[:20])
     return number
@@ -195,7 +212,7 @@ def whole_number(text: str) -> int | None:
 
 
 def choice(name: str, allowed: Collection[str], default: str = "") -> str:
-    text = request.args.get(name)
+    text = args().get(name)
     if text is None:
         return default
     if text and text not in allowed:
@@ -205,14 +222,14 @@ def choice(name: str, allowed: Collection[str], default: str = "") -> str:
 
 def check_names(allowed: Collection[str]) -> None:
     """Raise BadQueryError if the address has a parameter that is not allowed."""
-    unknown = sorted(set(request.args) - set(allowed))
+    unknown = sorted(set(args()) - set(allowed))
     if unknown:
         raise BadQueryError("pages.unknown_parameter", name=unknown[0], known=", ".join(sorted(allowed)))
 
 
 def wanted(listing: Listing, *, number: int = 1, size: int = PAGE_ROWS) -> Wanted:
     """Return which rows of a list the address asks for, of those the reader may see."""
-    own, is_whole = names(), reader().limit is None and not request.args.get("connection")
+    own, is_whole = names(), reader().limit is None and not args().get("connection")
     return Wanted(own, choice("state", listing.states), search(), number, size, is_whole)
 
 
@@ -221,7 +238,7 @@ def form_text(name: str) -> str:
 
 
 def short_text(name: str) -> str:
-    return request.args.get(name, "").strip()[:100]
+    return args().get(name, "").strip()[:100]
 
 
 def search() -> str:
@@ -232,6 +249,5 @@ def same_page(**changes: object) -> str:
     """Return this page's address with some parameters changed; None leaves one out."""
     path = url_for(str(request.endpoint), **(request.view_args or {}))
     # Not through url_for: a reader's `_scheme` or `endpoint` would be taken as its own arguments.
-    args = {**request.args.to_dict(), **changes}
-    asked = urlencode({key: value for key, value in args.items() if value not in (None, "")})
+    asked = urlencode({key: value for key, value in {**args(), **changes}.items() if value not in (None, "")})
     return f"{path}?{asked}" if asked else path

@@ -1,6 +1,7 @@
 """Downloads: every report of the catalogue as a file, by session or token, and the archive of those already made."""
 
 import json
+from collections.abc import Callable
 
 from flask import Blueprint, Response, abort, redirect, render_template, request, send_file, url_for
 from flask.typing import ResponseReturnValue
@@ -8,15 +9,16 @@ from flask.typing import ResponseReturnValue
 from consumer.facts.installation import Installation
 from consumer.facts.messages import Message
 from reports import archive, catalogue, files, orders, standing
+from reports.asking import Asked
 from reports.catalogue import NoRunError
-from reports.directory import LISTINGS, TooLongError, to_report
+from reports.directory import LISTINGS, MOST_ROWS, TooLongError, narrow, to_report
 from reports.export import PROFILES, Format
 from reports.files import MIME, Shape, ShapeError
 from reports.listing import Listing
-from reports.pages import desk
+from reports.pages import desk, exceptions, lists, payouts
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
-from reports.pages.views import PLACES
+from reports.pages.views import OF_REPORTS, PLACES, select_shown
 from reports.people import Role
 from reports.query import Query
 from reports.shapes.build import Report
@@ -27,7 +29,7 @@ from reports.workbook import TooManyRowsError
 blueprint = Blueprint("downloads", __name__, url_prefix="/reports")
 
 _KNOWN = {"from", "to", "as_of", "connection", "profile", "language", "payout"}
-_OF_LISTS = {"connection", "state", "q", "profile", "language"}
+_LONGEST_ASKED = 500
 
 
 @blueprint.get("")
@@ -66,6 +68,8 @@ def download(name: str, file_format: str) -> ResponseReturnValue:
     """Build one report now and send it, noting who took it; a large one a browser orders and comes back for."""
     if name in LISTINGS:
         return _download_list(LISTINGS[name], file_format)
+    if desk.args().keys() - _KNOWN and name in {*PLACES.values(), "payout-summary", "exceptions"}:
+        return _download_shown(name, _shape(file_format))
     query, shape = _read_query(name, file_format)
     with desk.installation().store.reading() as session:
         rows = orders.rows_of(session, query)
@@ -90,19 +94,36 @@ def download(name: str, file_format: str) -> ResponseReturnValue:
 
 
 def _download_list(listing: Listing, file_format: str) -> ResponseReturnValue:
-    """Send a list of operation as it is filtered on its page."""
+    """Send a list of the database as it is filtered, sorted and shown on its page."""
     if listing.for_admins:
         need(Role.ADMIN)
-    desk.check_names(_OF_LISTS)
-    shape = _shape(file_format)
-    wanted = desk.wanted(listing)
+    wanted = lists.wanted(listing)
+    with desk.installation().store.reading() as session:
+        return _send(lambda: to_report(session, listing, wanted, as_of=desk.today()), _shape(file_format), wanted.asked)
+
+
+def _download_shown(name: str, shape: Shape) -> ResponseReturnValue:
+    """Send the rows of a report that its page shows, in their order and with its columns."""
+    if name == "exceptions":
+        asked = exceptions.read()[1].asked
+        return _send(exceptions.make_shown, shape, asked)
+    selection = payouts.find_shown() if name == "payout-summary" else select_shown(name)
+    if (rows := len(selection.places)) > MOST_ROWS:
+        return _sentence(str(TooLongError("reports.list_too_long", list=name, rows=rows, most=MOST_ROWS)), 413)
+    asked = lists.read(name, selection.report.definition.columns, payouts.OF_PAYOUTS | OF_REPORTS)
+    return _send(lambda: selection.page(0, rows), shape, asked)
+
+
+def _send(make: Callable[[], Report], shape: Shape, asked: Asked) -> ResponseReturnValue:
     try:
-        with desk.installation().store.reading() as session:
-            report = to_report(session, listing, wanted, as_of=desk.today())
-    except TooLongError as error:
+        report = narrow(make(), asked.columns)
+        body = b"".join(files.pieces([report], shape))
+    except (TooLongError, TooManyRowsError) as error:
         return _sentence(str(error), 413)
-    desk.note("download", f"{listing.name}.{file_format}")
-    body = b"".join(files.pieces([report], shape))
+    # What was asked stands in the trail: the run keeps the rows, so that the same file can be made again.
+    desk.note(
+        "download", f"{report.definition.name}.{shape.format} {request.query_string.decode()[:_LONGEST_ASKED]}".strip()
+    )
     return Response(body, headers=_headers(report, shape), content_type=MIME[shape.format])
 
 

@@ -5,27 +5,38 @@ from dataclasses import replace
 
 from flask import Blueprint, Response, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
+from sqlmodel import Session
 
+from consumer.facts.tables.types import core_of
 from reconcile.desk.worklist import WorklistError
 from reconcile.rules.outcomes import SEVERITIES, Code
-from reconcile.tables import Run
-from reports import files, standing
+from reconcile.tables import ExceptionRow, Run
+from reports import catalogue, files, frames, standing
+from reports import listing as listings
 from reports import sheet as sheets
+from reports.asking import fold
+from reports.directory import MOST_ROWS, TooLongError
 from reports.export import Format
 from reports.files import MIME, Shape
+from reports.listing import Wanted
 from reports.owners import find_owners
-from reports.pages import desk, pending, staging
+from reports.pages import desk, lists, pending, staging
 from reports.pages.desk import BadQueryError
+from reports.pages.lists import Drawn
 from reports.pages.protection import need
 from reports.pages.staging import LARGEST
 from reports.pages.words import refusal
 from reports.people import Role
-from reports.query import calendars_of
+from reports.query import Query, calendars_of
+from reports.shapes.build import Report, to_table
+from reports.shapes.definitions import definition_of
 from reports.standing import ExceptionFilter
+from reports.wording import phrases
 
 blueprint = Blueprint("exceptions", __name__, url_prefix="/exceptions")
 
 STATES = ("open", "closed", "all")
+OF_EXCEPTIONS = frozenset({"state", "severity", "code", "owner", "opened_from", "closed_from", "payout"})
 NO_OWNER = "-"
 _ONLY_GAPS = "The newest run looks at a day whose data has not come yet. The list shows what earlier days left open."
 _NO_LOOK_YET = "No run has looked at the list with complete data yet: only what is missing is shown."
@@ -33,55 +44,81 @@ _NO_LOOK_YET = "No run has looked at the list with complete data yet: only what 
 
 @blueprint.get("")
 def index() -> ResponseReturnValue:
-    asked = read_filter()
     with desk.installation().store.reading() as session:
         runs = standing.runs_now(session, desk.names(), desk.today())
-        page = standing.exceptions(session, desk.names(), asked, desk.page_number())
+        drawn, asked = draw(session, runs)
         owners = standing.owners(session, desk.names())
         people = {
             login for name in desk.names() for login, is_active in find_owners(session, name).items() if is_active
         }
-    page = replace(page, rows=pending.on_exceptions(page.rows))
-    day_of = {run.connection: run.as_of for run in runs}
-    calendars = calendars_of(desk.installation(), desk.connections(), runs)
-    ages = {}
-    for row in page.rows:
-        until = row["resolved_on"] or day_of.get(row["connection"]) or row["last_seen_on"]
-        ages[row["id"]] = max(0, calendars[row["connection"]].days_between(row["fact_on"], until))
     return render_template(
         "exceptions.html",
-        page=page,
+        drawn=drawn,
         asked=asked,
+        box=lists.box(OF_EXCEPTIONS),
         states=STATES,
         severities=SEVERITIES,
         codes=tuple(Code),
-        ages=ages,
         owners=owners,
         people=people,
         no_owner=NO_OWNER,
         warnings=list(warnings(runs)),
-        as_of=max(day_of.values(), default=None),
         may_decide=desk.reader().role.may(Role.FINANCE),
     )
 
 
-def read_filter() -> ExceptionFilter:
+def draw(session: Session, runs: Sequence[Run]) -> tuple[Drawn, ExceptionFilter]:
+    """Read one page of the work list with its ages in bank days, and what is at risk in all that is filtered."""
+    asked, found = read()
+    listing = standing.work_list(asked)
+    drawn = lists.draw(session, listing, found)
+    day_of = {run.connection: run.as_of for run in runs}
+    calendars = calendars_of(desk.installation(), desk.connections(), runs)
+    for row in drawn.page.rows:
+        until = row["resolved_on"] or day_of.get(row["connection"]) or row["last_seen_on"]
+        row["age_business_days"] = max(0, calendars[row["connection"]].days_between(row["fact_on"], until))
+    back = request.query_string.decode() or "state=open"
+    page = replace(drawn.page, rows=pending.on_exceptions(drawn.page.rows))
+    return replace(drawn, page=page, totals=standing.total_at_risk(session, listing, found), back=back), asked
+
+
+def read() -> tuple[ExceptionFilter, Wanted]:
     """Read what the address asks of the work list."""
-    return ExceptionFilter(
+    found = lists.wanted(standing.work_list(ExceptionFilter()), OF_EXCEPTIONS)
+    language, words = desk.language(), fold(found.search)
+    asked = ExceptionFilter(
         code=desk.choice("code", tuple(Code)),
         state=desk.choice("state", STATES, "open"),
         severity=desk.choice("severity", SEVERITIES),
-        search=desk.search(),
+        search=found.search,
         owner=_owner(),
         opened_from=desk.day("opened_from"),
         closed_from=desk.day("closed_from"),
-        payout_id=request.args.get("payout", "")[:100],
+        payout_id=desk.args().get("payout", "")[:100],
+        codes=tuple(code for code in Code if words and words in fold(phrases.code_title(code, language))),
     )
+    return asked, found
+
+
+def make_shown() -> Report:
+    """Make a report of the exceptions that are asked for, in the order of their page."""
+    asked, found = read()
+    listing, own = standing.work_list(asked), desk.installation()
+    with own.store.reading() as session:
+        if (rows := listings.count(session, listing, found)) > MOST_ROWS:
+            raise TooLongError("reports.list_too_long", list=listing.name, rows=rows, most=MOST_ROWS)
+        query = Query(listing.name, desk.connections(), desk.today())
+        source = catalogue.source_of(own, session, query)
+        shown = listings.ask(session, listing, found).with_only_columns(*core_of(ExceptionRow).columns)
+        aged = catalogue.age_exceptions(source, frames.exception_rows(session, shown))
+        definition = replace(definition_of(listing.name), sort=())
+        table = to_table(definition, aged, currency=lambda row: str(row["currency"]))
+    return Report(definition, table, query.span, source.as_of, facts=catalogue.facts_of(query, source.runs))
 
 
 def _owner() -> str | None:
     """Return the owner whose exceptions are asked for: empty for those without one, None for all."""
-    owner = request.args.get("owner", "")[:200]
+    owner = desk.args().get("owner", "")[:200]
     return "" if owner == NO_OWNER else owner or None
 
 

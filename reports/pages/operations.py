@@ -19,8 +19,8 @@ from reconcile.runs import comparison
 from reconcile.tables import Run
 from reports import operations, run_history, trends
 from reports.directory import LISTINGS
-from reports.listing import OPERATION, Listing, read
-from reports.pages import desk, drawing, staging
+from reports.listing import OPERATION, Listing
+from reports.pages import desk, drawing, lists, staging
 from reports.pages.desk import BadQueryError
 from reports.pages.drawing import Chart
 from reports.pages.protection import need
@@ -92,16 +92,18 @@ def index(name: str) -> ResponseReturnValue:
     listing = LISTINGS[name]
     if listing.for_admins:
         need(Role.ADMIN)
-    wanted = desk.wanted(listing, number=desk.page_number())
+    wanted = lists.wanted(listing)
     with desk.installation().store.reading() as session:
-        page = read(session, listing, wanted)
+        drawn = lists.draw(session, listing, wanted)
         trouble = operations.trouble(session, wanted.connections) if name == "events" else ()
     errands = desk.errands() if desk.reader().role.may(Role.FINANCE) else None
     return render_template(
         "listing.html",
         home="operations",
         listing=listing,
-        page=page,
+        drawn=drawn,
+        page=drawn.page,
+        box=lists.box({"state"}),
         trouble=trouble,
         wanted=wanted,
         listings=list_tabs(),

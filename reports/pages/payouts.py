@@ -7,16 +7,23 @@ from itertools import accumulate
 from flask import Blueprint, abort, render_template, request
 from flask.typing import ResponseReturnValue
 
+from consumer.facts.columns import to_columns
 from reconcile.rules.outcomes import Code, Recon
-from reports import bookkeeping, frames, standing
-from reports.pages import desk, pending
+from reports import bookkeeping, columnar, frames, standing
+from reports.asking import Condition
+from reports.catalogue import NoRunError
+from reports.columnar import Selection
+from reports.pages import desk, lists, pending, views
 from reports.pages.drawing import Bar, bars
+from reports.shapes.definitions import definition_of
 from reports.shapes.spans import Row, Span
-from reports.standing import PayoutFilter
 
 _TYPES = ("payment_intent", "charge", "refund", "refund_adjustment", "dispute")
 blueprint = Blueprint("payouts", __name__, url_prefix="/payouts")
 
+_LIST = "payout-summary"
+_DATE, _STATE = to_columns("payout_date status_recon")
+OF_PAYOUTS = frozenset({"status", "from", "to"})
 STATUSES = tuple(state.value for state in Recon)
 _STEPS = (
     ("Payments", "payments_gross", 1),
@@ -32,12 +39,23 @@ _MOST_ITEMS = 500
 
 @blueprint.get("")
 def index() -> ResponseReturnValue:
-    asked = PayoutFilter(status=desk.choice("status", STATUSES), search=desk.search(), span=desk.span())
-    with desk.installation().store.reading() as session:
-        runs = standing.runs_now(session, desk.names(), desk.today())
-        page = standing.payouts(session, runs, asked, desk.page_number())
-    page = replace(page, rows=pending.on_payouts(page.rows))
-    return render_template("payouts.html", page=page, asked=asked, statuses=STATUSES, runs=runs)
+    asked = lists.read(_LIST, definition_of(_LIST).columns, OF_PAYOUTS)
+    try:
+        drawn = lists.draw_report(find_shown(), asked, mark=pending.on_payouts)
+    except NoRunError:
+        drawn = lists.draw_nothing(_LIST, asked)
+    status, span, box = desk.choice("status", STATUSES), desk.span(), lists.box(OF_PAYOUTS)
+    return render_template("payouts.html", drawn=drawn, status=status, statuses=STATUSES, span=span, box=box)
+
+
+def find_shown() -> Selection:
+    """Find the payouts that are asked for, newest first; those that have no date yet are the newest."""
+    asked = lists.read(_LIST, definition_of(_LIST).columns, OF_PAYOUTS)
+    if status := desk.choice("status", STATUSES):
+        asked = replace(asked, conditions=(*asked.conditions, Condition(_STATE, (status,), is_whole=True)))
+    if asked.sort is None:
+        asked = replace(asked, sort=_DATE, is_descending=True)
+    return views.select(columnar.read(desk.installation(), views.query(_LIST)), asked)
 
 
 @blueprint.get("/<payout_id>")

@@ -15,11 +15,11 @@ from consumer.facts.messages import translate
 from reconcile.tables import Run
 from reports import bookkeeping, morning, operations, run_history, standing, trends
 from reports.morning import Change, News
-from reports.pages import desk, drawing
+from reports.pages import desk, drawing, saved
 from reports.pages.drawing import Chart
 from reports.pages.exceptions import warnings
 from reports.shapes import notation
-from reports.standing import PayoutFilter, StatusCount
+from reports.standing import StatusCount
 from reports.trends import Day
 from reports.wording import phrases
 
@@ -84,7 +84,7 @@ def show() -> ResponseReturnValue:
         today = max((run.as_of for run in runs), default=desk.today())
         statuses = standing.payouts_by_status(session, runs)
         codes = standing.open_by_code(session, desk.names())
-        newest = standing.payouts(session, runs, PayoutFilter(), 1).rows[:_NEWEST]
+        newest = standing.newest_payouts(session, runs, _NEWEST)
         gaps = operations.gaps_open(session, desk.names())
         arrived = operations.count_received(session, desk.names(), desk.now() - _A_DAY)
         shown = [trend(session, connection) for connection in desk.connections()]
@@ -118,6 +118,7 @@ def show() -> ResponseReturnValue:
         news_words=_say_change,
         may_mark=desk.reader().person_id is not None and runs,
         warnings=warned,
+        pins=saved.pinned(),
         explained=[
             sum(part.days[-1].payouts_closed for part in shown if part.days),
             sum(part.days[-1].payouts for part in shown if part.days),

@@ -1,26 +1,29 @@
 """Reports as pages: the same rows as the file, a hundred at a time, with a picture where one helps."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
+import pyarrow.compute as pc
 from flask import Blueprint, abort, render_template
 from flask.typing import ResponseReturnValue
 
-from consumer.facts.columns import Column
-from reports import catalogue, standing, windows
+from reports import catalogue, columnar, standing
+from reports.asking import Asked, AskedError
 from reports.catalogue import NoRunError
-from reports.listing import Page
-from reports.pages import desk, pending
+from reports.columnar import Selection
+from reports.pages import desk, lists, pending
+from reports.pages.desk import BadQueryError
 from reports.pages.drawing import Bar, bars
 from reports.pages.words import refusal
 from reports.query import Query
-from reports.shapes.build import AGES, CREDIT, CURRENCY
-from reports.windows import Window
+from reports.shapes.build import AGES, CURRENCY, Report
+from reports.shapes.definitions import definition_of
 
 blueprint = Blueprint("views", __name__)
 
 ROWS = 100
+OF_REPORTS = frozenset({"from", "to", "as_of"})
 # Where each report lives among the pages, in the order of the menu.
 PLACES = {
     "receivables": "receivables",
@@ -55,48 +58,74 @@ class Ageing:
 def show(place: str) -> ResponseReturnValue:
     if PLACES.get(place) not in catalogue.AVAILABLE:
         abort(404)
-    # As of the run's own day, which is what its states were judged by.
-    query = Query(PLACES[place], desk.connections(), desk.today(), desk.span(), desk.day("as_of") or _day_of_runs())
-    number = desk.page_number()
-    start, too_much, ages = (number - 1) * ROWS, None, {}
+    asked = lists.read(PLACES[place], definition_of(PLACES[place]).columns, OF_REPORTS, usual=ROWS)
+    credit_asked = replace(asked, conditions=(), words="", sort=None)
     try:
-        if place in _AGED:
-            found = windows.find_balances(desk.installation(), query, start, ROWS, are_credits=False)
-            too_much = windows.find_balances(desk.installation(), query, 0, ROWS, are_credits=True)
-            ages = windows.ages(desk.installation(), query)
-        else:
-            found = windows.find(desk.installation(), query, start, ROWS)
+        whole = columnar.read(desk.installation(), query(PLACES[place]))
     except NoRunError as error:
         reason = refusal(error.message, desk.language())
         return render_template("view.html", report=None, place=place, name=PLACES[place], reason=reason)
+    owed, too_much = sides(whole) if place in _AGED else (whole, None)
+    silent = silent_columns(whole)
     return render_template(
         "view.html",
-        report=found.report,
+        report=whole,
         place=place,
         name=PLACES[place],
-        columns=choose_columns(found),
-        page=Page(pending.on_report(found.report.table.to_pylist()), number, found.total, ROWS),
-        ageing=draw_ageing(ages),
-        credit_sums={currency: sums[CREDIT] for currency, sums in sorted(ages.items()) if CREDIT in sums},
-        credit_rows=Page(too_much.report.table.to_pylist(), 1, too_much.total, ROWS) if too_much else None,
-        currency_key=CURRENCY,
+        drawn=lists.draw_report(select(owed, asked), asked, silent=silent, mark=pending.on_report),
+        ageing=draw_ageing(add_up_ages(owed)) if place in _AGED else (),
+        credits=lists.draw_report(select(too_much, credit_asked), credit_asked, silent=silent) if too_much else None,
+        box=lists.box(OF_REPORTS),
     )
+
+
+def select_shown(name: str) -> Selection:
+    """Find what an address asks of a report; of receivables, what customers owe."""
+    asked = lists.read(name, definition_of(name).columns, OF_REPORTS, usual=ROWS)
+    whole = columnar.read(desk.installation(), query(name))
+    return select(sides(whole)[0] if name in _AGED else whole, asked)
+
+
+def query(name: str) -> Query:
+    """Return what an address asks of a report, as of the run's own day, which is what its states were judged by."""
+    as_of = desk.day("as_of") or _day_of_runs()
+    return Query(name, desk.connections(), desk.today(), desk.span(), as_of)
+
+
+def select(report: Report, asked: Asked) -> Selection:
+    """Filter and sort a report as its reader says its words and days."""
+    try:
+        return columnar.select(report, asked, zone=lists.zone(), speak=lists.speak(report.definition.name))
+    except AskedError as error:
+        raise BadQueryError(error.message) from None
+
+
+def sides(report: Report) -> tuple[Report, Report]:
+    """Part receivables into what customers owe and what they paid too much."""
+    is_owed = pc.greater(report.table["balance"], 0)
+    return replace(report, table=report.table.filter(is_owed)), replace(
+        report, table=report.table.filter(pc.invert(is_owed))
+    )
+
+
+def silent_columns(report: Report) -> frozenset[str]:
+    """Return the columns that say nothing in any row."""
+    table = report.table
+    return frozenset(name for name in table.column_names if table.num_rows and table[name].null_count == table.num_rows)
+
+
+def add_up_ages(owed: Report) -> dict[str, dict[str, int]]:
+    """Add up what is owed by currency and age."""
+    found: dict[str, dict[str, int]] = {}
+    for row in owed.table.group_by([CURRENCY, "bucket"]).aggregate([("balance", "sum")]).to_pylist():
+        found.setdefault(row[CURRENCY], {})[row["bucket"]] = row["balance_sum"]
+    return found
 
 
 def _day_of_runs() -> date | None:
     with desk.installation().store.reading() as session:
         runs = standing.runs_now(session, desk.names(), desk.today())
     return max((run.as_of for run in runs), default=None)
-
-
-def choose_columns(found: Window) -> list[Column]:
-    """Leave out columns that are empty in this report, and the connection if there is only one."""
-    single = len(desk.visible_connections()) == 1
-    return [
-        column
-        for column in found.report.definition.columns
-        if not (column.name == "connection" and single) and column.name not in found.silent
-    ]
 
 
 def draw_ageing(found: dict[str, dict[str, int]]) -> list[Ageing]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -138,26 +138,25 @@ def exceptions(rows: Iterable[Row], calendars: Mapping[str, BankCalendar], *, as
         yield {**row, **reopened, "age_business_days": age, "age_bucket": to_age_bucket(age)}
 
 
-def receivables(rows: Iterable[Row], due_days: Mapping[str, int], *, as_of: date) -> Iterator[Row]:
-    """Age open documents by days overdue, with the due days of their run; credit balances are no part of any age."""
-    for row in rows:
-        is_credit = row["balance"] < 0
-        days = 0 if is_credit else days_overdue(row, as_of=as_of, due_days=due_days[row["connection"]])
-        yield {
-            **row,
-            "days_overdue": days,
-            "bucket": CREDIT if is_credit else overdue_bucket(days),
-            "state": "overdue" if days and row["outcome"] in _UNTIL_DUE else row["outcome"],
-        }
+def receivables(documents: pa.Table, due_days: int, *, as_of: date) -> pa.Table:
+    """Age open documents by days overdue, or by issue and agreed days; credit balances are no part of any age."""
+    issued, due = (documents[name].cast(pa.date32()).cast(pa.int32()) for name in ("issue_date", "due_date"))
+    late = pc.subtract(_ordinal(as_of), pc.coalesce(due, pc.add(issued, due_days)))
+    is_credit = pc.less(documents["balance"], 0)
+    days = pc.if_else(is_credit, 0, pc.max_element_wise(late, 0)).cast(pa.int64())
+    edges = [pc.less_equal(days, edge).combine_chunks() for edge, _ in _OVERDUE]
+    cases = pa.StructArray.from_arrays([is_credit.combine_chunks(), *edges], ["credit", *AGES[:-1]])
+    is_late = pc.and_(pc.greater(days, 0), pc.is_in(documents["outcome"], value_set=pa.array(sorted(_UNTIL_DUE))))
+    return (
+        documents.append_column("days_overdue", days)
+        .append_column("bucket", pc.case_when(cases, CREDIT, *AGES))
+        .append_column("state", pc.if_else(is_late, "overdue", documents["outcome"]))
+    )
 
 
-def days_overdue(row: Row, *, as_of: date, due_days: int) -> int:
-    due = _to_date(row["due_date"]) if row["due_date"] else _to_date(row["issue_date"]) + timedelta(days=due_days)
-    return max(0, (as_of - due).days)
-
-
-def overdue_bucket(days: int) -> str:
-    return next((name for edge, name in _OVERDUE if days <= edge), _OLDEST)
+def _ordinal(on: date) -> int:
+    """Return a day as columns count it."""
+    return (on - date(1970, 1, 1)).days
 
 
 def in_transit(items: pa.Table, calendar: BankCalendar, *, as_of: date) -> pa.Table:

@@ -32,6 +32,12 @@ class Definition:
         return tuple(name for name in money if name not in self.unsummed)
 
     @property
+    def totaled(self) -> tuple[str, ...]:
+        """Columns of money that a filtered list adds up: all but those that stand at the ends of a day or a period."""
+        money = (column.name for column in self.columns if column.kind is Kind.MONEY)
+        return tuple(name for name in money if name in self.summed or name in _TOTALED_IN_LISTS)
+
+    @property
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
 
@@ -50,6 +56,8 @@ def label_of(table: str, name: str, language: str) -> str:
     return translate(own if is_translated(own, language) else f"column.{name}", language)
 
 
+# Sums that a file leaves out, since credits lie among debts; what is filtered shows which rows they are of.
+_TOTALED_IN_LISTS = frozenset({"balance"})
 _CONNECTION = to_columns("connection")
 
 

@@ -124,6 +124,12 @@ def cell(report: str, name: str, row: Row, language: str) -> str:
     return text if column is None else column.say(text, language, *(row[other] for other in column.further))
 
 
+def say_of(report: str, name: str, language: str) -> Callable[[str], str] | None:
+    """Return how each text of a column is said; None where it stands as it is, or other cells decide about it."""
+    column = _column(report, name)
+    return None if column is None or column.further else lambda text: column.say(text, language)
+
+
 def _column(report: str, name: str) -> Wording | None:
     return _HERE.get((report, name)) or _EVERYWHERE.get(name)
 

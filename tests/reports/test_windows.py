@@ -11,7 +11,8 @@ import pytest
 from consumer.facts.installation import Installation
 from reconcile.kept import chunks, extracts
 from reconcile.rules.inputs import Result
-from reports import catalogue, frames, windows
+from reports import catalogue, columnar, frames, windows
+from reports.pages.views import add_up_ages, sides
 from reports.query import Query
 from reports.shapes.spans import WHOLE, Span
 
@@ -59,7 +60,7 @@ def test_columns_without_a_word_are_named(reconciled: Installation) -> None:
 
 def test_what_is_owed_adds_up_by_age(reconciled: Installation) -> None:
     """The picture of receivables adds up every row, whichever page is shown."""
-    assert windows.ages(reconciled, query(reconciled, "receivables")) == {"CLP": {"1-30": 50_000}}
+    assert add_up_ages(columnar.read(reconciled, query(reconciled, "receivables"))) == {"CLP": {"1-30": 50_000}}
 
 
 def test_credit_balances_stand_apart_from_what_is_owed(
@@ -68,15 +69,12 @@ def test_credit_balances_stand_apart_from_what_is_owed(
     """100,000 paid too much lower neither the age of what is owed nor its total; each side ties to the documents."""
     keep_credits(reconciled)
     take_out(reconciled)
-    asked = query(reconciled, "receivables")
-    assert windows.ages(reconciled, asked) == {"CLP": {"1-30": 50_000, "credit": -100_000}}
-    sides = {}
-    for are_credits in (False, True):
-        pages = [windows.find_balances(reconciled, asked, start, 1, are_credits=are_credits) for start in range(3)]
-        rows = [row for page in pages for row in page.report.table.to_pylist()]
-        sides[are_credits] = ({page.total for page in pages}, [(row["balance"], row["bucket"]) for row in rows])
-    assert sides[False] == ({1}, [(50_000, "1-30")])
-    assert sides[True] == ({2}, [(-60_000, "credit"), (-40_000, "credit")])
+    owed, too_much = sides(columnar.read(reconciled, query(reconciled, "receivables")))
+    assert add_up_ages(owed) == {"CLP": {"1-30": 50_000}}
+    assert [(row["balance"], row["bucket"]) for row in too_much.table.to_pylist()] == [
+        (-60_000, "credit"),
+        (-40_000, "credit"),
+    ]
     totals = {
         row["figure"]: (row["amount"], row["other_amount"], row["verdict"]) for row in rows_of(reconciled, "control")
     }

@@ -87,7 +87,10 @@ def test_a_reader_may_choose_english(client: FlaskClient, csrf: Csrf) -> None:
         ("/reports/control.csv?profile=excel", "El parámetro profile &#39;excel&#39; no es uno de machine, cl, mx"),
         ("/reports/control.csv?language=fr", "El parámetro language &#39;fr&#39; no es uno de es-CL, es-MX, en"),
         ("/reports/control.csv?as_of=tomorrow", "as_of: &#39;tomorrow&#39; no es una fecha"),
-        ("/reports/control.csv?form=2026-10-01", "El parámetro form no existe; existen as_of"),
+        (
+            "/reports/control.csv?form=2026-10-01",
+            "form: aquí no hay esa columna ni ese parámetro; las columnas son figure",
+        ),
     ],
 )
 def test_a_bad_parameter_is_told_in_one_sentence(client: FlaskClient, path: str, sentence: str) -> None:

@@ -80,43 +80,41 @@ def test_an_exception_resolved_later_was_open_on_the_day() -> None:
     assert [(r["state"], r["resolved_on"], r["resolution"]) for r in shown] == [("open", None, "")]
 
 
+def aged(balance: int, outcome: str, issue: str, due: str | None, due_days: int) -> list[tuple[int, str, str]]:
+    """Age one document on 8 October."""
+    days = {"issue_date": date.fromisoformat(issue), "due_date": due and date.fromisoformat(due)}
+    schema = pa.schema(
+        {"issue_date": pa.date32(), "due_date": pa.date32(), "balance": pa.int64(), "outcome": pa.string()}
+    )
+    table = pa.Table.from_pylist([{**days, "balance": balance, "outcome": outcome}], schema=schema)
+    rows = build.receivables(table, due_days, as_of=date(2026, 10, 8)).to_pylist()
+    return [(row["days_overdue"], row["bucket"], row["state"]) for row in rows]
+
+
 @pytest.mark.parametrize(
     ("due", "days", "bucket"),
-    [("2026-10-08", 0, "not due"), ("2026-10-07", 1, "1-30"), ("2026-08-09", 60, "31-60"), (None, 19, "1-30")],
-)
+    [("2026-10-08", 0, "not due"), ("2026-10-07", 1, "1-30"), ("2026-08-09", 60, "31-60"),
+     ("2026-07-09", 91, "over 90"), (None, 19, "1-30")],
+)  # fmt: skip
 def test_receivables_by_days_overdue(due: str | None, days: int, bucket: str) -> None:
     """Overdue counts from the due date, or thirty days after issue where there is none."""
-    document = {
-        "connection": "main",
-        "doc_key": "cl:33::1",
-        "issue_date": "2026-08-20",
-        "due_date": due,
-        "outcome": "overdue",
-        "balance": 100,
-    }
-    rows = list(build.receivables([document], {"main": 30}, as_of=date(2026, 10, 8)))
-    assert [(row["days_overdue"], row["bucket"], row["state"]) for row in rows] == [(days, bucket, "overdue")]
+    assert aged(100, "overdue", "2026-08-20", due, 30) == [(days, bucket, "overdue")]
+
+
+def test_a_document_becomes_overdue_on_the_day_that_is_asked() -> None:
+    """What was not due or partly paid in the run is overdue once its day is past."""
+    assert aged(100, "partly_paid", "2026-08-20", "2026-10-07", 30) == [(1, "1-30", "overdue")]
+    assert aged(100, "open_not_due", "2026-08-20", "2026-10-08", 30) == [(0, "not due", "open_not_due")]
 
 
 def test_a_credit_balance_is_no_age_of_what_is_owed() -> None:
     """However long ago the document was due: the merchant owes it, and no day of it is overdue."""
-    document = {"connection": "main", "due_date": "2026-08-09", "outcome": "overpaid", "balance": -100}
-    row = next(build.receivables([document], {"main": 30}, as_of=date(2026, 10, 8)))
-    assert (row["days_overdue"], row["bucket"], row["state"]) == (0, "credit", "overpaid")
+    assert aged(-100, "overpaid", "2026-08-01", "2026-08-09", 30) == [(0, "credit", "overpaid")]
 
 
 def test_the_agreed_days_decide_where_no_due_date_is() -> None:
     """`due_days` of the rules counts for receivables too: ten days after issue, not thirty."""
-    document = {
-        "connection": "main",
-        "doc_key": "cl:33::1",
-        "issue_date": "2026-09-20",
-        "due_date": None,
-        "outcome": "overdue",
-        "balance": 100,
-    }
-    row = next(build.receivables([document], {"main": 10}, as_of=date(2026, 10, 8)))
-    assert row["days_overdue"] == 8
+    assert aged(100, "overdue", "2026-09-20", None, 10)[0][0] == 8
 
 
 def test_what_waits_is_aged_and_told_when_to_expect_it() -> None:

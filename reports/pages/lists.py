@@ -35,6 +35,13 @@ _USUAL = {
         "suggested_action ."
     ),
 }
+# How a column counts in the sum that its row shows.
+_SIGNS = {
+    "payout-summary": {
+        "charges_gross": "+", "refunds_gross": "−", "refund_adjustments": "+", "disputes": "−", "fee_total": "−",
+        "difference": "+", "payout_amount": "=",
+    },
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +67,11 @@ class Drawn:
         if column != self.asked.sort:
             return None
         return "descending" if self.asked.is_descending else "ascending"
+
+    def sign_of(self, column: Column) -> str:
+        """Return the sign before a heading where the amounts of a row add up to another."""
+        sign = _SIGNS.get(self.name, {}).get(column.name)
+        return f"{sign} " if sign else ""
 
     def next_order(self, column: Column) -> str:
         """Return the order that a click on a heading asks for."""

@@ -57,10 +57,23 @@ def _number(text: str) -> int:
     return int(text.removesuffix(" CLP").replace(".", "").replace("−", "-"))
 
 
-@pytest.mark.parametrize("path", ["/payouts", "/"])
-def test_a_row_of_a_payout_adds_up(with_disputes: FlaskClient, path: str) -> None:
+def test_a_row_of_the_list_adds_up(with_disputes: FlaskClient) -> None:
+    """The list of payouts shows every part with its sign, and their sum is what the provider paid."""
+    table = with_disputes.get("/payouts").get_data(as_text=True).split("<table")[1]
+    heads, row = _cells(table.split("</thead>")[0], "th"), _cells(table.split("<tbody>")[1].split("</tr>")[0], "td")
+    shown = [
+        (head, _number(text)) for (_, head), (_, text) in zip(heads, row, strict=True) if re.match("[−+=]|P", head)
+    ]
+    assert shown == [
+        ("Pagos brutos", 150_000), ("+ Cargos brutos", 0), ("− Reembolsos", 10_000), ("+ Reembolsos rechazados", 0),
+        ("− Contracargos perdidos", 0), ("− Comisión total", 2_410), ("+ Diferencia", 0),
+        ("= Monto liquidado", 137_590),
+    ]  # fmt: skip
+
+
+def test_a_row_of_a_payout_adds_up(with_disputes: FlaskClient) -> None:
     """The parts by their signs are the amount paid out: on a wide page one by one, on a phone as one sum."""
-    row = _row(with_disputes.get(path).get_data(as_text=True), "po_2")
+    row = _row(with_disputes.get("/").get_data(as_text=True), "po_2")
     parts = {name.rstrip("~"): _number(text) for name, text in row.items() if re.match(r"[−+=]|Bruto|Suma", name)}
     assert parts == {
         "Bruto": 150_000, "− Reembolsos": 10_000, "+ Reembolsos rechazados": 4_000, "− Contracargos perdidos": 7_000,

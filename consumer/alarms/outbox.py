@@ -114,10 +114,6 @@ def failing_channels(session: Session) -> Sequence[Failing]:
     ]
 
 
-def list_messages(session: Session, limit: int) -> Sequence[AlarmMessage]:
-    return session.scalars(sa.select(AlarmMessage).order_by(col(AlarmMessage.id).desc()).limit(limit)).all()
-
-
 def forget(store: Store, *, now: datetime) -> None:
     """Delete messages that were sent or given up a season ago."""
     with store.connection() as connection:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
+from consumer.facts.meaning import leaves_of
 from reconcile.desk import decisions
 from reconcile.desk.decisions import Pair
 from reconcile.kept import chunks, extracts
@@ -67,8 +68,7 @@ def find_case(
     about = Pair(connection, row.resource_id or "", "" if row.resource_id else row.doc_key or "")
     stand = decisions.standing(session, about) if row.resource_id or row.doc_key else []
     changes = decisions.history(session, connection, exception_id)
-    of_document = decisions.standing(session, Pair(connection, "", row.doc_key)) if row.doc_key else []
-    newest = max((decision.id or 0 for decision in of_document), default=0)
+    newest = _find_newest(session, Pair(connection, "", row.doc_key)) if row.doc_key else 0
     decided = _find_decided(session, about) if row.resource_id or row.doc_key else []
     document = chunks.find_document(session, run, row.doc_key) if run and row.doc_key else None
     is_open = document is None or document["balance"] != 0
@@ -130,7 +130,7 @@ def find_candidates(
         currency=payment["currency"],
         amount=amount if named is None else _NO_AMOUNT,
         customer=payment["customer_tax_id"] if named is None else None,
-        doc_keys=_keys_in(evidence) if named is None else named,
+        doc_keys=[text for text in leaves_of(evidence) if text.startswith(("cl:", "mx:"))] if named is None else named,
     )
     lines = chunks.find_lines(session, run, "resource_id", payment["resource_id"])
     applied = {line["doc_key"] for line in lines if line["applied_amount"]}
@@ -171,12 +171,13 @@ def find_payments(session: Session, document: LocalInvoice, amount: int) -> list
     is_own = sa.case((col(row.customer_name) == (document.customer_name or "-"), 0), else_=1)
     nearest = mine.order_by(is_own, sa.func.abs(col(row.amount_at_risk) - amount), col(row.id)).limit(_MOST_CANDIDATES)
     return [
-        {"row": one, "seen": _newest(session, Pair(one.connection, one.resource_id or ""))}
+        {"row": one, "seen": _find_newest(session, Pair(one.connection, one.resource_id or ""))}
         for one in session.scalars(nearest)
     ]
 
 
-def _newest(session: Session, pair: Pair) -> int:
+def _find_newest(session: Session, pair: Pair) -> int:
+    """Return the number of the newest decision that holds, 0 without one."""
     return max((decision.id or 0 for decision in decisions.standing(session, pair)), default=0)
 
 
@@ -198,14 +199,6 @@ def _orders(session: Session, connection: str, doc_keys: Sequence[str]) -> dict[
     return {
         row[0]: row[1] for row in session.execute(sa.select(col(invoice.doc_key), col(invoice.order_ref)).where(*mine))
     }
-
-
-def _keys_in(evidence: object) -> list[str]:
-    """Collect every document key that evidence names, however deep."""
-    if isinstance(evidence, str):
-        return [evidence] if evidence.startswith(("cl:", "mx:")) else []
-    parts = evidence.values() if isinstance(evidence, dict) else evidence if isinstance(evidence, list) else ()
-    return [key for part in parts for key in _keys_in(part)]
 
 
 # What a document says that another one of the same customer and amount may say otherwise, apart from its number.

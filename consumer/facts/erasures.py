@@ -7,7 +7,8 @@ from typing import cast
 import sqlalchemy as sa
 
 from consumer.facts.encryption import unlock
-from consumer.facts.pseudonyms import Pseudonyms, find_identifiers, leaves_of
+from consumer.facts.meaning import leaves_of
+from consumer.facts.pseudonyms import Pseudonyms, find_identifiers
 from consumer.facts.store import insert_once
 from consumer.facts.tables.erasures import SUBJECT, ErasingKey, ErasureMark
 from consumer.facts.tables.types import core_of

@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from json.encoder import encode_basestring_ascii
 from typing import NoReturn, cast
 
@@ -129,6 +129,15 @@ def read_json(text: str | bytes) -> JsonObject:
     except (msgspec.DecodeError, UnicodeError):
         # Half a surrogate pair, as a cut emoji leaves it, is legal JSON, and the quick reader refuses it.
         return cast("JsonObject", json.loads(text, parse_float=_finite, parse_constant=_finite))
+
+
+def leaves_of(node: object) -> Iterator[str]:
+    """Yield every text of decoded JSON."""
+    if isinstance(node, str):
+        yield node
+    elif isinstance(node, dict | list):
+        for part in node.values() if isinstance(node, dict) else node:
+            yield from leaves_of(part)
 
 
 def to_json(body: Mapping[str, object]) -> str:

@@ -71,15 +71,6 @@ def find_identifiers(text: str) -> Iterator[str]:
     return (found.group() for found in _PART.finditer(text) if found.lastgroup in {"mail", "rfc", "number"})
 
 
-def leaves_of(node: object) -> Iterator[str]:
-    """Yield every text of decoded JSON."""
-    if isinstance(node, str):
-        yield node
-    elif isinstance(node, dict | list):
-        for part in node.values() if isinstance(node, dict) else node:
-            yield from leaves_of(part)
-
-
 class Pseudonyms:
     """What replaces a person's words under one secret key; `the sets collect what was, to find it elsewhere."""
 

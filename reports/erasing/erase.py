@@ -16,7 +16,8 @@ from consumer.facts import embedded, shared_files
 from consumer.facts.durable import digest_file, write_durably
 from consumer.facts.erasures import ErasingKeyError, open_pseudonyms
 from consumer.facts.installation import Installation
-from consumer.facts.pseudonyms import Pseudonyms, leaves_of
+from consumer.facts.meaning import leaves_of
+from consumer.facts.pseudonyms import Pseudonyms
 from consumer.facts.store import Turn, insert_once, take_turn
 from consumer.facts.tables.disputes import Evidence
 from consumer.facts.tables.erasures import FILE, PERIOD, RUN, SUBJECT, ErasingKey, Erasure, ErasureMark

@@ -8,9 +8,9 @@ import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from consumer.facts.installation import Installation
-from consumer.facts.meaning import read_json
+from consumer.facts.meaning import leaves_of, read_json
 from consumer.facts.messages import RefusalError
-from consumer.facts.pseudonyms import is_generic, leaves_of, normalize, read_tax_id
+from consumer.facts.pseudonyms import is_generic, normalize, read_tax_id
 from consumer.facts.store import Row
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Customer, Entity

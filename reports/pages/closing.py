@@ -2,14 +2,12 @@
 
 from datetime import date
 
-import sqlalchemy as sa
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
-from sqlmodel import col
 
 from consumer.facts.installation import Connection
 from consumer.facts.messages import Message, translate
-from consumer.facts.tables.jobs import Tick, TickState, to_shown
+from consumer.facts.tables.jobs import TickState, find_newest, to_shown
 from consumer.facts.work import ErrandRefusedError, closing_job
 from reconcile.runs import ordered_closing
 from reconcile.runs.close_period import PeriodError, look_before_closing
@@ -62,17 +60,18 @@ def start(own: Connection, wanted: ClosingOrder) -> ResponseReturnValue:
     if errands is None or errands.close is None:
         abort(404, Message("pages.no_worker_here"))
 
+    store = desk.installation().store
+
     def order() -> None:
         with store.transaction() as session:
             ordered_closing.order(session, wanted)
 
-    store, subject = desk.installation().store, f"{own.name} {wanted.until.isoformat()}"
     try:
         errands.close(own, order, desk.reader().name)
     except ErrandRefusedError:
         flash(translate("closing.runs_already", desk.language()), "alert")
     else:
-        desk.note("close period", subject)
+        desk.note("close period", f"{own.name} {wanted.until.isoformat()}")
     return redirect(url_for("closing.show", connection=own.name))
 
 
@@ -81,8 +80,7 @@ def show(connection: str) -> ResponseReturnValue:
     """Show how far a closing is; once it is done, lead to the period."""
     own = desk.find_connection(connection)
     with desk.installation().store.reading() as session:
-        newest = sa.select(Tick).where(col(Tick.job) == closing_job(own.name)).order_by(col(Tick.planned_at).desc())
-        tick = session.scalar(newest.limit(1))
+        tick = find_newest(session, closing_job(own.name))
         order = ordered_closing.find_order(session, own.name)
     if tick is None and order is None:
         abort(404)

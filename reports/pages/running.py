@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import islice
 
-import sqlalchemy as sa
 from flask import Blueprint, abort, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
-from sqlmodel import Session, col
+from sqlmodel import Session
 
 from consumer.facts.clock import local_date
 from consumer.facts.messages import Message, parse_message, translate
-from consumer.facts.tables.jobs import Tick, TickState, to_shown
+from consumer.facts.tables.jobs import TickState, find_newest, to_shown
 from consumer.facts.work import ErrandRefusedError, Errands, run_job
 from reconcile.runs import comparison
 from reconcile.runs.comparison import Change
@@ -53,8 +52,7 @@ def show(connection: str) -> ResponseReturnValue:
 
 
 def find_progress(session: Session, connection: str) -> Progress | None:
-    newest = sa.select(Tick).where(col(Tick.job) == run_job(connection)).order_by(col(Tick.planned_at).desc())
-    tick = session.scalar(newest.limit(1))
+    tick = find_newest(session, run_job(connection))
     if tick is None:
         return None
     shown = to_shown(tick, now=desk.now())

@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 
 import sqlalchemy as sa
-from sqlmodel import Field, SQLModel, col
+from sqlmodel import Field, Session, SQLModel, col
 
 from consumer.facts.tables.types import UtcDateTime, moment
 
@@ -74,6 +74,11 @@ def is_job_of(connection: str) -> sa.ColumnElement[bool]:
     job, name = col(Tick.job), f":{connection}"
     is_last = job.endswith(name, autoescape=True) & ~job.like("%:%:%")
     return is_last | job.contains(f"{name}:", autoescape=True) | job.contains(f"{name} ", autoescape=True)
+
+
+def find_newest(session: Session, job: str) -> Tick | None:
+    newest = sa.select(Tick).where(col(Tick.job) == job).order_by(col(Tick.planned_at).desc())
+    return session.scalar(newest.limit(1))
 
 
 def to_shown(tick: Tick, *, now: datetime) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Files of the books and of the bank taken back whole, while nothing rests on them."""
+"""Files of the books and of the bank taken back whole, unless something rests on them."""
 
 import json
 import re
@@ -32,13 +32,14 @@ from reconcile.tables import (
     RemovedFile,
 )
 
-# So many reasons are named one by one.
+# At most so many reasons are listed.
 MOST_REASONS = 20
 _NAMED = re.compile(r'"(?:doc_key|bank_movement_id)": ?"([^"]+)"')
 _READ = 10_000
 _SHORTEST_DIGEST = 8
 File: TypeAlias = InvoiceFile | BankFile
 Keys: TypeAlias = sa.Select[str]
+_OfFile: TypeAlias = LocalInvoice | LocalInvoiceChange | LocalInvoiceBefore | BankLine
 
 
 class RemovalError(RefusalError):
@@ -97,8 +98,7 @@ def look(session: Session, file: File) -> Removal:
     """Return what taking a file back would do, and what rests on it: then it stays."""
     restored = 0
     if isinstance(file, InvoiceFile):
-        before = (LocalInvoiceBefore.connection == file.connection, LocalInvoiceBefore.file_sha256 == file.sha256)
-        restored = len(session.exec(select(LocalInvoiceBefore.doc_key).where(*before)).all())
+        restored = len(session.exec(select(LocalInvoiceBefore.doc_key).where(_is_of(LocalInvoiceBefore, file))).all())
     brought = session.scalar(sa.select(sa.func.count()).select_from(_keys(file).subquery())) or 0
     reasons = tuple(islice(_find_reasons(session, file), MOST_REASONS))
     return Removal(file, max(0, brought - restored), restored, reasons)
@@ -139,16 +139,18 @@ def _is_file(file: File) -> tuple[sa.ColumnElement[bool], ...]:
     return col(table.connection) == file.connection, col(table.sha256) == file.sha256
 
 
+def _is_of(table: type[_OfFile], file: File) -> sa.ColumnElement[bool]:
+    """Ask for the rows that a file brought."""
+    return (col(table.connection) == file.connection) & (col(table.file_sha256) == file.sha256)
+
+
 def _restore_documents(session: Session, file: InvoiceFile) -> None:
-    own = (col(LocalInvoiceBefore.connection) == file.connection, col(LocalInvoiceBefore.file_sha256) == file.sha256)
-    before = session.scalars(sa.select(col(LocalInvoiceBefore.document)).where(*own)).all()
-    for table in (LocalInvoice, LocalInvoiceChange):
-        mine = (col(table.connection) == file.connection, col(table.file_sha256) == file.sha256)
-        session.execute(sa.delete(table).where(*mine))
-    rows = [_to_row(document) for document in before]
+    before = sa.select(col(LocalInvoiceBefore.document)).where(_is_of(LocalInvoiceBefore, file))
+    rows = [_to_row(document) for document in session.scalars(before)]
+    for table in (LocalInvoice, LocalInvoiceChange, LocalInvoiceBefore):
+        session.execute(sa.delete(table).where(_is_of(table, file)))
     if rows:
         session.execute(sa.insert(LocalInvoice), rows)
-    session.execute(sa.delete(LocalInvoiceBefore).where(*own))
 
 
 def _to_row(document: str) -> dict[str, object]:
@@ -159,8 +161,7 @@ def _to_row(document: str) -> dict[str, object]:
 
 def _drop_lines(session: Session, file: BankFile) -> None:
     """Drop the lines of a file, and what was remembered of its columns when it was confirmed."""
-    mine = (col(BankLine.connection) == file.connection, col(BankLine.file_sha256) == file.sha256)
-    session.execute(sa.delete(BankLine).where(*mine))
+    session.execute(sa.delete(BankLine).where(_is_of(BankLine, file)))
     memory = (col(BankMapping.connection) == file.connection, col(BankMapping.account) == file.account)
     session.execute(sa.delete(BankMapping).where(*memory, col(BankMapping.confirmed_at) == file.imported_at))
 
@@ -168,19 +169,17 @@ def _drop_lines(session: Session, file: BankFile) -> None:
 def _keys(file: File) -> Keys:
     """Select what a file brought or was the last to change."""
     if isinstance(file, InvoiceFile):
-        mine = (col(LocalInvoice.connection) == file.connection, col(LocalInvoice.file_sha256) == file.sha256)
-        return sa.select(col(LocalInvoice.doc_key)).where(*mine)
-    own = (col(BankLine.connection) == file.connection, col(BankLine.file_sha256) == file.sha256)
-    return sa.select(col(BankLine.id)).where(*own)
+        return sa.select(col(LocalInvoice.doc_key)).where(_is_of(LocalInvoice, file))
+    return sa.select(col(BankLine.id)).where(_is_of(BankLine, file))
 
 
 def _find_reasons(session: Session, file: File) -> Iterator[Message]:
     if isinstance(file, InvoiceFile) and file.rests_on is None and file.changed:
         yield Message("removal.before_unknown")
-    yield from chain(_later_files(session, file), _decided(session, file), _closed(session, file))
+    yield from chain(_find_later_files(session, file), _find_decisions(session, file), _find_closings(session, file))
 
 
-def _later_files(session: Session, file: File) -> Iterator[Message]:
+def _find_later_files(session: Session, file: File) -> Iterator[Message]:
     """Name the files that state the same documents or lines again; of older ones it is not known which they repeat."""
     for other in _list_files(session, file.connection, _kind_of(file)):
         is_later = other.imported_at >= file.imported_at and other.sha256 != file.sha256
@@ -191,7 +190,7 @@ def _later_files(session: Session, file: File) -> Iterator[Message]:
             yield Message("removal.later_file", {"file": other.name, "at": other.imported_at})
 
 
-def _decided(session: Session, file: File) -> Iterator[Message]:
+def _find_decisions(session: Session, file: File) -> Iterator[Message]:
     """Name the decisions that hold about what the file brought."""
     about = sa.or_(col(Decision.doc_key).in_(_keys(file)), col(Decision.resource_id).in_(_keys(file)))
     holds = (col(Decision.connection) == file.connection, col(Decision.undone_by).is_(None))
@@ -201,7 +200,7 @@ def _decided(session: Session, file: File) -> Iterator[Message]:
         yield Message("removal.decision", values)
 
 
-def _closed(session: Session, file: File) -> Iterator[Message]:
+def _find_closings(session: Session, file: File) -> Iterator[Message]:
     """Name what closed periods hold of the file: its documents, and payments or payouts that were tied to it."""
     closed = [one for one in read_closed_periods(session, file.connection) if one.closed_at >= file.imported_at]
     brought = set(session.scalars(_keys(file))) if closed else set()

@@ -324,7 +324,7 @@ def _to_bank_row(line: Row, twin: Row | None, payout_id: str | None) -> tuple[ob
     of_file = line.movement_id if own == "file" else None
     both = [one for one in (line, twin) if one is not None and isinstance(one.text, str)]
     texts = dict.fromkeys(text for one in both for text in one.text.split("\n") if text and text != one.reference)
-    # Where the bank says something, a key of the provider beside it says nothing to people.
+    # People do not need a key of the provider where the bank wrote a text.
     said = [text for text in texts if not _KEY.fullmatch(text)] or list(texts)
     description = " · ".join(said) or None
     return (

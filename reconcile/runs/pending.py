@@ -60,14 +60,11 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """What the rules say, without the rows that stay as they were published."""
+    """What the rules say, without the rows that stay as they were published, and without what becomes of exceptions."""
 
     outcome: RunOutcome
     found: Mapping[str, Finding]
-    changes: Sequence[Change]
-    documents: Mapping[str, Row]
-    lines: Mapping[str, Sequence[Row]]
-    payouts: Mapping[str, Row]
+    pending: Pending
 
 
 _judged: "OrderedDict[tuple[str, str, tuple[int, ...]], _Judged | None]" = OrderedDict()
@@ -104,13 +101,11 @@ def find_pending(
         judged = _judged[key]
     if judged is None:
         return Pending(run, waiting)
-    merged = merge_exceptions(session, Scope(), judged.outcome, judged.found, at=now)
-    return Pending(
-        run, waiting, True, judged.changes, judged.documents, judged.lines, judged.payouts,
-        {} if merged.merged is None else merged.merged.opened,
-        {} if merged.merged is None else merged.merged.changed,
-        merged.at_risk,
-    )  # fmt: skip
+    listed = merge_exceptions(session, Scope(), judged.outcome, judged.found, at=now)
+    pending = replace(judged.pending, run=run, decisions=waiting, at_risk=listed.at_risk)
+    if listed.merged is None:
+        return pending
+    return replace(pending, opened=listed.merged.opened, changed=listed.merged.changed)
 
 
 def _list_waiting(session: Session, connection: str, kept: DataFrame, holding: DataFrame) -> list[Decision]:
@@ -148,11 +143,11 @@ def _judge(session: Session, installation: Installation, run: Run, decisions: Da
     of_documents = _filter(documents, "doc_key", {name for kind, name in subjects if kind == "document"})
     touched = {name for kind, name in subjects if kind == "payout"} | set(lines["payout_id"].drop_null().to_pylist())
     payouts = result.payouts[result.payouts["payout_id"].isin(touched)]
-    return _Judged(
-        replace(to_outcome(snapshot, result), result=_without_rows(result)), found, changes,
-        {row["doc_key"]: row for row in chunks.to_rows(of_documents)}, by_item,
+    pending = Pending(
+        run, (), True, changes, {row["doc_key"]: row for row in chunks.to_rows(of_documents)}, by_item,
         dict(zip(payouts["payout_id"].tolist(), map(json.loads, to_json(payouts)), strict=True)),
     )  # fmt: skip
+    return _Judged(replace(to_outcome(snapshot, result), result=_without_rows(result)), found, pending)
 
 
 def _filter(table: pa.Table, name: str, wanted: set[str]) -> pa.Table:

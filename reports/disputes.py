@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-import msgspec
 import sqlalchemy as sa
 from sqlmodel import col
 
@@ -11,6 +10,7 @@ from consumer.facts.bankdays import BankCalendar
 from consumer.facts.clock import local_date
 from consumer.facts.disputes import WAITS
 from consumer.facts.installation import Connection
+from consumer.facts.meaning import read_json
 from consumer.facts.tables.provider import Dispute, PaymentIntent
 from reconcile.kept import chunks
 from reconcile.tables import ExceptionRow
@@ -18,7 +18,6 @@ from reports.query import Source
 from reports.shapes.spans import Row
 
 _SUBJECT = "dispute:"
-_read_documents = msgspec.json.Decoder(dict[str, object]).decode
 
 
 def dispute_rows(source: Source) -> Iterator[Row]:
@@ -94,5 +93,5 @@ def _count_days(source: Source, one: Dispute, calendar: BankCalendar, zone: str)
 
 
 def _count_documents(body: str) -> int:
-    documents = _read_documents(body).get("documents")
+    documents = read_json(body).get("documents")
     return len(documents) if isinstance(documents, list) else 0

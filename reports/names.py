@@ -8,6 +8,8 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.clock import local_date
+from consumer.facts.installation import Connection
+from consumer.facts.messages import word
 from consumer.facts.money import is_currency
 from consumer.facts.names import format_tax_id, name_document, name_key
 from consumer.facts.tables.provider import (
@@ -39,6 +41,11 @@ class Reader:
 
 def join_name(*parts: str | None) -> str:
     return _BETWEEN.join(part for part in parts if part)
+
+
+def name_merchant(connection: Connection, language: str) -> str:
+    mode = word("mode", connection.mode, language)
+    return join_name(connection.name, connection.tax_id, connection.country_code.upper(), mode)
 
 
 def name_money(

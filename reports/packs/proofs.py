@@ -14,6 +14,7 @@ from reconcile.kept import chunks
 from reconcile.kept.records import read_summary
 from reconcile.tables import Decision, ExceptionRow, Run
 from reports import frames
+from reports.names import join_name, name_merchant
 from reports.packs.manifest import load_private_key
 from reports.packs.signing import finish
 from reports.shapes import notation
@@ -103,12 +104,6 @@ def _say_facts(run: Run, connection: Connection, asked: Asked) -> list[tuple[str
     language, span = asked.language, asked.subject.span
     days = (span.since, span.until)
     shown = " – ".join(notation.format_date(day, language) if day else "…" for day in days) if any(days) else ""
-    merchant = (
-        connection.name,
-        connection.tax_id,
-        connection.country_code.upper(),
-        word("mode", connection.mode, language),
-    )
     as_of = notation.format_date(run.as_of, language)
     said = translate("month.run", language, number=run.number, as_of=as_of, run=run.id)
     about = [
@@ -117,7 +112,7 @@ def _say_facts(run: Run, connection: Connection, asked: Asked) -> list[tuple[str
         (translate("month.days", language), shown),
     ]
     return [
-        (translate("month.merchant", language), " · ".join(filter(None, merchant))),
+        (translate("month.merchant", language), name_merchant(connection, language)),
         *((name, text) for name, text in about if text),
         (label_of("periods", "run_id", language), said),
         (translate("proof.printed", language), notation.format_moment(asked.at, language, connection.country.zone)),
@@ -167,28 +162,22 @@ def _draw_people(paper: "Paper", session: Session, connection: Connection, lines
     exceptions = _select(session, ExceptionRow, connection, lines)
     if exceptions:
         paper.heading(title_of("exceptions", language))
-        states = ((word("exception", one.state, language), one.owner) for one in exceptions)
-        said = (" · ".join(filter(None, parts)) for parts in states)
-        about = (one.resource_id or one.doc_key or one.payout_id or "" for one in exceptions)
-        amounts = (f"{_amount(one.amount_at_risk, one.currency, language)} {one.currency}" for one in exceptions)
-        named = (f"{name}: {amount} · {state}" for name, amount, state in zip(about, amounts, said, strict=True))
-        paper.facts(
-            [(phrases.code_title(one.code, language), text) for one, text in zip(exceptions, named, strict=True)]
-        )
+        paper.facts([_say_exception(one, language) for one in exceptions])
     decisions = _select(session, Decision, connection, lines)
     paper.heading(title_of("decisions", language))
-    rows = [
-        (
-            notation.format_moment(one.at, language, zone),
-            " · ".join(
-                filter(
-                    None, (one.author, word("decision", one.kind, language), one.resource_id, one.doc_key, one.reason)
-                )
-            ),
-        )
-        for one in decisions
-    ]
+    rows = [(notation.format_moment(one.at, language, zone), _say_decision(one, language)) for one in decisions]
     paper.facts(rows or [(translate("proof.no_decisions", language), "")])
+
+
+def _say_exception(one: ExceptionRow, language: str) -> tuple[str, str]:
+    about = one.resource_id or one.doc_key or one.payout_id or ""
+    amount = f"{_amount(one.amount_at_risk, one.currency, language)} {one.currency}"
+    state = join_name(amount, word("exception", one.state, language), one.owner)
+    return phrases.code_title(one.code, language), f"{about}: {state}"
+
+
+def _say_decision(one: Decision, language: str) -> str:
+    return join_name(one.author, word("decision", one.kind, language), one.resource_id, one.doc_key, one.reason)
 
 
 def _select(session: Session, table: type[About], connection: Connection, lines: Sequence[Row]) -> Sequence[About]:

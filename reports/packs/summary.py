@@ -12,6 +12,7 @@ from consumer.facts.messages import translate, word
 from reconcile.kept.records import read_summary
 from reports import run_history
 from reports.control import SIDES
+from reports.names import name_merchant
 from reports.packs.contents import Month
 from reports.shapes import notation
 from reports.shapes.build import Report
@@ -125,14 +126,10 @@ def _say_period(month: Month, language: str) -> list[tuple[str, str]]:
     own, period, run = month.connection, month.period, month.run
     until = notation.format_date(period.until, language)
     days = f"{notation.format_date(period.since, language)} – {until}" if period.since else ""
-    mode = word("mode", own.mode, language)
     closed_at = notation.format_moment(period.closed_at, language, own.country.zone)
     as_of = notation.format_date(run.as_of, language)
     return [
-        (
-            translate("month.merchant", language),
-            " · ".join(filter(None, (own.name, own.tax_id, own.country_code.upper(), mode))),
-        ),
+        (translate("month.merchant", language), name_merchant(own, language)),
         (translate("month.days", language), days or translate("Everything up to {day}", language, day=until)),
         (label_of("periods", "closed_by", language), f"{period.closed_by} · {closed_at}"),
         (label_of("periods", "reason", language), period.reason),

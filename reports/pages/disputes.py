@@ -47,8 +47,7 @@ def download(connection: str, dispute_id: str, number: int) -> ResponseReturnVal
     own = desk.find_connection(connection)
     kept = _find_evidence(own, dispute_id, number)
     content = _desk().read(kept)
-    headers = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
-    answer = Response(content, mimetype=find_type(kept.name, content), headers=headers)
+    answer = Response(content, mimetype=find_type(kept.name, content))
     answer.headers.set("Content-Disposition", "attachment", filename=kept.name)
     return answer
 

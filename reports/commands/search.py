@@ -18,7 +18,6 @@ def search() -> None:
 def search_rebuild(open_installation: OpenInstallation, *, connection_name: str | None) -> None:
     """Drop what the search has and read everything again; pages find less until it ends."""
     installation = open_installation()
-    settings = installation.settings
-    for connection in [settings.connection(connection_name)] if connection_name else settings.all_connections:
+    for connection in installation.connections(connection_name):
         count = filling.rebuild(installation, connection)
         say(f"{connection.name}: {count} rows")

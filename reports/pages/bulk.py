@@ -8,7 +8,6 @@ from flask import Blueprint, abort, flash, redirect, render_template, request, u
 from flask.typing import ResponseReturnValue
 from sqlmodel import Session
 
-from consumer.facts.clock import local_date
 from consumer.facts.messages import Message, translate
 from consumer.facts.store import batches
 from reconcile.desk import decisions
@@ -20,7 +19,7 @@ from reports.asking import AskedError
 from reports.cases import to_evidence
 from reports.owners import check_owner
 from reports.pages import desk, exceptions, staging
-from reports.pages.decisions import to_follow_up
+from reports.pages.decisions import find_day, to_follow_up
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
 from reports.pages.words import refusal
@@ -176,7 +175,7 @@ def _act_on(rows: Sequence[Row], plan: Row, signed: Signature) -> Mapping[tuple[
     """Decide about some exceptions in one transaction, each undone alone where it is refused."""
     refused = {}
     with desk.installation().store.transaction() as session:
-        days = {row["connection"]: _day_of(session, row["connection"], signed) for row in rows}
+        days = {row["connection"]: find_day(session, row["connection"], signed) for row in rows}
         for row in rows:
             try:
                 with session.begin_nested():
@@ -184,11 +183,6 @@ def _act_on(rows: Sequence[Row], plan: Row, signed: Signature) -> Mapping[tuple[
             except DecisionError as error:
                 refused[row["connection"], row["id"]] = _say(error.message)
     return refused
-
-
-def _day_of(session: Session, connection: str, signed: Signature) -> date:
-    today = local_date(signed.at, desk.zone_of(connection))
-    return max((run.as_of for run in standing.runs_now(session, [connection], today)), default=today)
 
 
 def _act(session: Session, row: Row, plan: Row, signed: Signature, *, on: date) -> None:

@@ -97,10 +97,14 @@ def _note(session: Session, connection: str, exception_id: str, signed: Signatur
 
 
 def _resolve(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
-    # The day of the newest run, as the commands have it: an age must not depend on where a person decided.
-    runs = standing.runs_now(session, [connection], local_date(signed.at, desk.zone_of(connection)))
-    on = max((run.as_of for run in runs), default=local_date(signed.at, desk.zone_of(connection)))
+    on = find_day(session, connection, signed)
     decisions.resolve(session, connection, exception_id, signed, on=on, version=version)
+
+
+def find_day(session: Session, connection: str, signed: Signature) -> date:
+    """Return the day of the newest run, as the commands do: an age must not depend on where a person decided."""
+    today = local_date(signed.at, desk.zone_of(connection))
+    return max((run.as_of for run in standing.runs_now(session, [connection], today)), default=today)
 
 
 def _reopen(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
@@ -232,13 +236,11 @@ def take_decision(act: Callable[[Session, Signature], object], *, reason: str | 
 
 def _adjust_pair(session: Session, pair: Pair, signed: Signature) -> None:
     """Accept a difference of a kind; an empty amount accepts all that is left."""
-    kind = request.form.get("kind", "")
-    if kind not in set(Adjustment):
-        raise desk.BadQueryError("pages.not_one_of", name="kind", value=kind[:20], known=", ".join(Adjustment))
+    kind = matching.read_kind("kind")
     written = request.form.get("amount", "").strip()
     amount = _to_amount(written, decisions.currency_of(session, pair)) if written else None
     seen = _form_number("seen")
-    decision = decisions.adjust(session, pair, signed, amount=amount, kind=Adjustment(kind), seen=seen)
+    decision = decisions.adjust(session, pair, signed, amount=amount, kind=kind, seen=seen)
     decisions.use_approval(session, decision, desk.installation().settings.approvals)
 
 

@@ -16,9 +16,9 @@ MOST_AT_ONCE = 50
 
 def match_documents(session: Session, connection: str, signed: Signature, seen: int) -> None:
     """Match the payment of the form with the documents it picks, in their order."""
-    payment, picked = desk.form_text("resource_id"), _picked()
+    payment, picked = desk.form_text("resource_id"), _read_picks()
     for place, doc_key in enumerate(picked):
-        # What this form decides itself is nothing that another person decided meanwhile.
+        # Only before the first: later ones would take this form's own decisions for those of another person.
         decisions.match(session, Pair(connection, payment, doc_key), signed, seen=None if place else seen)
     _settle(session, connection, [payment], picked, signed)
 
@@ -26,7 +26,7 @@ def match_documents(session: Session, connection: str, signed: Signature, seen: 
 def match_payments(session: Session, connection: str, signed: Signature) -> None:
     """Match the payments that the form picks, each with the newest decision it showed, with its document."""
     doc_key, payments = desk.form_text("doc_key"), []
-    for pick in _picked():
+    for pick in _read_picks():
         payment, _, seen = pick.rpartition("/")
         number = desk.whole_number(seen)
         if number is None:
@@ -36,7 +36,7 @@ def match_payments(session: Session, connection: str, signed: Signature) -> None
     _settle(session, connection, payments, [doc_key], signed)
 
 
-def _picked() -> list[str]:
+def _read_picks() -> list[str]:
     found = list(dict.fromkeys(request.form.getlist("pick")))
     if not found:
         raise DecisionError("desk.pick_first")
@@ -49,17 +49,23 @@ def _settle(
     session: Session, connection: str, payments: Sequence[str], documents: Sequence[str], signed: Signature
 ) -> None:
     """Accept what remains on the last document as what the form says it is; without a word it stays open."""
-    kind = request.form.get("rest", "")
-    if not kind:
+    if not request.form.get("rest"):
         return
-    if kind not in set(Adjustment):
-        raise desk.BadQueryError("pages.not_one_of", name="rest", value=kind[:20], known=", ".join(Adjustment))
+    kind = read_kind("rest")
     paid = sum(decisions.amount_of(session, Pair(connection, payment)) for payment in payments)
     rest = sum(_balance(session, connection, doc_key) for doc_key in documents) - paid
     if rest:
         last = Pair(connection, doc_key=documents[-1])
-        decision = decisions.adjust(session, last, signed, amount=rest, kind=Adjustment(kind))
+        decision = decisions.adjust(session, last, signed, amount=rest, kind=kind)
         decisions.use_approval(session, decision, desk.installation().settings.approvals)
+
+
+def read_kind(name: str) -> Adjustment:
+    """Return the kind of difference that a field of the form names; raise BadQueryError if it is none."""
+    kind = request.form.get(name, "")
+    if kind not in set(Adjustment):
+        raise desk.BadQueryError("pages.not_one_of", name=name, value=kind[:20], known=", ".join(Adjustment))
+    return Adjustment(kind)
 
 
 def _balance(session: Session, connection: str, doc_key: str) -> int:

@@ -20,15 +20,15 @@ def document_name(connection: str, doc_key: str) -> str:
     # Only a UUID does not say kind and folio itself.
     if not doc_key.startswith("mx:uuid:"):
         return name_key(doc_key, desk.language())
-    return _known("document", connection, [doc_key])[connection, doc_key]
+    return _find_names("document", connection, [doc_key])[connection, doc_key]
 
 
 def item_name(connection: str, resource_id: str) -> str:
-    return _known("item", connection, [resource_id])[connection, resource_id]
+    return _find_names("item", connection, [resource_id])[connection, resource_id]
 
 
 def payout_name(payout_id: str) -> str:
-    return _known("payout", "", [payout_id])["", payout_id]
+    return _find_names("payout", "", [payout_id])["", payout_id]
 
 
 def prepare_names(rows: Iterable[Row | object]) -> str:
@@ -43,12 +43,12 @@ def prepare_names(rows: Iterable[Row | object]) -> str:
         payouts.update(values[name] for name in _PAYOUTS if values.get(name))
     for kind, found in (("document", documents), ("item", items)):
         for own, keys in found.items():
-            _known(kind, own, keys)
-    _known("payout", "", payouts)
+            _find_names(kind, own, keys)
+    _find_names("payout", "", payouts)
     return ""
 
 
-def _known(kind: str, connection: str, keys: Iterable[str]) -> Mapping[tuple[str, str], str]:
+def _find_names(kind: str, connection: str, keys: Iterable[str]) -> Mapping[tuple[str, str], str]:
     """Return the names of one kind that this request knows, those asked for among them; an unknown key stays one."""
     known: dict[tuple[str, str], str] = g.setdefault(f"names_of_{kind}", {})
     if missing := [key for key in keys if (connection, key) not in known]:

@@ -27,7 +27,7 @@ _USUAL = {
     "receivables": "doc_key customer_name due_date balance days_overdue currency state total",
     "documents": "doc_key customer_name issue_date due_date total balance currency outcome",
     "payout-summary": (
-        "payout_date payout_id connection status_recon payments_gross charges_gross refunds_gross refund_adjustments "
+        "payout_id connection status_recon payments_gross charges_gross refunds_gross refund_adjustments "
         "disputes fee_total difference payout_amount currency matched_count unmatched_count exceptions ."
     ),
     "exceptions": (

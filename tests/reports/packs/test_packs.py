@@ -311,7 +311,7 @@ def test_the_page_checks_an_archive(
         answer = client.post("/verify", data={**form, "file": (io.BytesIO(content), name)})
         return answer.get_data(as_text=True)
 
-    assert "septiembre.zip está tal como se hizo: período 1 de main, del … al 2026-09-10, conciliación 1" in (
+    assert "septiembre.zip está tal como se hizo: período 1 de main, del … al 10-09-2026, conciliación 1" in (
         check(content, "septiembre.zip")
     )
     assert "no está firmado: esto prueba integridad, no quién lo hizo" in check(content, "septiembre.zip")

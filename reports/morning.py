@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
+from consumer.facts.store import count_rows
 from consumer.facts.tables.types import core_of
 from reconcile.rules.outcomes import Code, Severity
 from reconcile.tables import (
@@ -119,10 +120,10 @@ def _list_changes(session: Session, before: Run, run: Run, since: datetime) -> I
         yield from _count_exceptions(session, before, run)
     own = run.connection
     invoices, banks = (
-        _count(session, table, col(table.connection) == own, col(table.imported_at) > since)
+        count_rows(session, table, col(table.connection) == own, col(table.imported_at) > since)
         for table in (InvoiceFile, BankFile)
     )
-    decided = _count(session, Decision, col(Decision.connection) == own, col(Decision.at) > since)
+    decided = count_rows(session, Decision, col(Decision.connection) == own, col(Decision.at) > since)
     late = session.scalar(
         sa.select(sa.func.count())
         .select_from(PeriodAdjustment)
@@ -131,10 +132,6 @@ def _list_changes(session: Session, before: Run, run: Run, since: datetime) -> I
     )
     counts = {"late": late or 0, "files": invoices + banks, "decisions": decided}
     yield from (Change(cause, count) for cause, count in counts.items() if count)
-
-
-def _count(session: Session, table: type[object], *conditions: sa.ColumnElement[bool]) -> int:
-    return session.scalar(sa.select(sa.func.count()).select_from(table).where(*conditions)) or 0
 
 
 def _count_payouts(session: Session, before: Run, run: Run) -> Iterator[Change]:
@@ -159,6 +156,6 @@ def _count_exceptions(session: Session, before: Run, run: Run) -> Iterator[Chang
     fresh = opened.where(*mine, col(row.opened_on) > before.as_of, col(row.resolved_on).is_(None)).group_by(row.code)
     for code, count, _ in sorted(session.execute(fresh), key=lambda found: -found[2]):
         yield Change(_SAID.get(code, "opened"), count, code)
-    closed = _count(session, row, *mine, col(row.resolved_on) > before.as_of)
+    closed = count_rows(session, row, *mine, col(row.resolved_on) > before.as_of)
     if closed:
         yield Change("closed", closed)

@@ -96,6 +96,10 @@ def batches(keys: Sequence[Key], size: int = _KEYS_A_STATEMENT) -> Iterator[Sequ
         yield keys[start : start + size]
 
 
+def count_rows(session: Session, table: type[SQLModel], *conditions: sa.ColumnElement[bool]) -> int:
+    return session.scalar(sa.select(sa.func.count()).select_from(table).where(*conditions)) or 0
+
+
 def insert_into(connection: Connection, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
     """Return an insert that can say what happens on conflict; both databases write it alike."""
     return sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)

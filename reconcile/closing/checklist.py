@@ -12,6 +12,7 @@ from consumer.facts.approvals import State
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.clock import local_date
 from consumer.facts.installation import Connection
+from consumer.facts.store import count_rows
 from consumer.facts.tables.approvals import ApprovalRequest
 from consumer.facts.tables.sync import Window, WindowState
 from reconcile.kept import chunks, extracts, records
@@ -68,8 +69,8 @@ def find_frozen(session: Session, connection: str, run: Run | None, since: date 
     return Frozen(
         since,
         until,
-        _count(session, PayoutResult, *payouts, *_within(col(PayoutResult.payout_date), since, until)),
-        _count(session, LocalInvoice, *documents, *_within(col(LocalInvoice.issue_date), since, until)),
+        count_rows(session, PayoutResult, *payouts, *_within(col(PayoutResult.payout_date), since, until)),
+        count_rows(session, LocalInvoice, *documents, *_within(col(LocalInvoice.issue_date), since, until)),
     )
 
 
@@ -79,15 +80,13 @@ def _within(
     return [column <= until, *([column >= since] if since is not None else [])]
 
 
-def _count(session: Session, table: type[object], *conditions: sa.ColumnElement[bool]) -> int:
-    return session.scalar(sa.select(sa.func.count()).select_from(table).where(*conditions)) or 0
-
-
 def _find_gaps(session: Session, connection: str, run: Run | None) -> Check:
     """Count windows that are not read, and the newest run where it lacked data."""
     is_open = (col(Window.connection) == connection, col(Window.state) != WindowState.CLOSED)
     lacking = 1 if run is None or not run.complete else 0
-    return Check("gaps", max(_count(session, Window, *is_open), lacking), day=run.as_of if run is not None else None)
+    return Check(
+        "gaps", max(count_rows(session, Window, *is_open), lacking), day=run.as_of if run is not None else None
+    )
 
 
 def _find_exceptions(session: Session, connection: str, until: date) -> Iterator[Check]:
@@ -107,7 +106,7 @@ def _find_exceptions(session: Session, connection: str, until: date) -> Iterator
 def _find_payouts(session: Session, connection: str, run: Run | None, until: date) -> Check:
     mine = (col(PayoutResult.connection) == connection, col(PayoutResult.run_id) == (run.id if run else ""))
     unsettled = (col(PayoutResult.status_recon).in_(_UNSETTLED), col(PayoutResult.payout_date) <= until)
-    return Check("payouts", _count(session, PayoutResult, *mine, *unsettled))
+    return Check("payouts", count_rows(session, PayoutResult, *mine, *unsettled))
 
 
 def _find_files(
@@ -138,4 +137,4 @@ def _find_decisions(session: Session, connection: str, run: Run | None, now: dat
     asked = (col(request.connection) == connection, col(request.state).in_(waits), col(request.expires_at) > now)
     later = [col(Decision.connection) == connection]
     later += [col(Decision.at) > run.started_at] if run is not None else []
-    return Check("decisions", _count(session, request, *asked) + _count(session, Decision, *later))
+    return Check("decisions", count_rows(session, request, *asked) + count_rows(session, Decision, *later))

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.columns import Column, Kind, to_columns
-from consumer.facts.store import DamagedError, Row
+from consumer.facts.store import DamagedError, Row, count_rows
 from reconcile.rules import clearing
 from reconcile.rules.outcomes import (
     BANK_COLUMNS,
@@ -224,7 +224,7 @@ def tables(
 
 def count(session: Session, run: Run, kind: str) -> int:
     """Count the chunks of one kind; they are numbered from 0."""
-    return session.scalar(sa.select(sa.func.count()).select_from(ResultChunk).where(*_of(run, kind))) or 0
+    return count_rows(session, ResultChunk, *_of(run, kind))
 
 
 def read_chunk(session: Session, run: Run, kind: str, number: int, names: Sequence[str]) -> pa.Table:

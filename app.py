@@ -232,7 +232,7 @@ def run_night(installation: Installation, connection: Connection, on: date) -> N
         pull=lambda c: pull(installation, c, list(STREAMS)),
         drift=lambda c: drift(installation, c, repair=True),
         orders=lambda c, day: check_orders(installation, c, day),
-        search=lambda c: search.fill(installation, c),
+        search=lambda c: search.try_to_fill(installation, c),
         report=lambda c, day: archive.night(installation, c, on=day, now=utc_now()),
     )
     return nightly(installation, connection, on=on, steps=steps)
@@ -262,6 +262,7 @@ def run_now(installation: Installation, connection: Connection, on: date) -> pro
     store, job = installation.store, run_job(connection.name)
     processes.end_if_canceled(store, job)
     lines = run_by_hand(installation, connection, on, lambda step: ticks.note_progress(store, job, step.to_text()))
+    search.try_to_fill(installation, connection)
     return processes.Answer(complete=True, lines=[lines.to_text()])
 
 

@@ -203,7 +203,10 @@ class SearchRow(SQLModel, table=True):
     """Something people can find, by its words; on SQLite triggers keep them in the table `search_index` as well."""
 
     __tablename__ = "search_row"
-    __table_args__ = (Index("search_row_key", "connection", "kind", "key", unique=True),)
+    __table_args__ = (
+        Index("search_row_key", "connection", "kind", "key", unique=True),
+        Index("search_row_newest", "connection", "kind", "id"),
+    )
 
     id: int | None = Field(default=None, primary_key=True)
     connection: str

@@ -48,8 +48,8 @@ class Steps:
     drift: Step
     report: DatedStep
     orders: DatedStep | None = None
-    # Says how many rows it wrote.
-    search: Callable[[Connection], int] | None = None
+    # Returns a line for people where it failed; the night goes on without it.
+    search: Callable[[Connection], str] | None = None
 
 
 @dataclass(slots=True)
@@ -113,8 +113,8 @@ def nightly(
     _reconcile(installation, connection, outcome)
     _prune(installation, connection, outcome)
     _take(outcome, "report", lambda: steps.report(connection, on))
-    if steps.search is not None:
-        steps.search(connection)
+    if steps.search is not None and (line := steps.search(connection)):
+        outcome.lines.append(line)
     if not is_cut and not _is_over(installation, connection, on):
         outcome.statuses["day"] = Completion.PARTLY_DONE
         outcome.lines.append(f"{connection.name}: {on} is not over at the provider: repeat its night once it is")

@@ -1,7 +1,8 @@
 """Fills the search from the tables, in short transactions, after facts were applied, files kept and runs published.
 
 Only what the search does not have yet is read: a row is found by what identifies it, and its state is read when it is
-found. So rows change here only where a file changed a document, and go where their row went.
+found. So rows change here only where a file changed a document, and go where a file was taken back. Everything here
+may be repeated from where it was killed: what a batch did not write is still missing.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -16,10 +17,10 @@ from consumer.facts.installation import Connection, Installation
 from consumer.facts.store import Store, Turn, batches, one_of, take_turn, to_ids
 from consumer.facts.tables.provider import Customer
 from consumer.facts.tables.types import core_of
-from reconcile.tables import LocalInvoiceChange
+from reconcile.tables import LocalInvoiceChange, RemovedFile
 from reports import standing
 from reports.search.sources import SOURCES, Context, Source
-from reports.search.words import join, to_line
+from reports.search.words import to_line
 from reports.tables import SearchRow
 
 log = structlog.get_logger("cuadre.search")
@@ -27,20 +28,29 @@ log = structlog.get_logger("cuadre.search")
 _ROW = core_of(SearchRow)
 # On SQLite webhooks wait while one batch is written.
 _ROWS_A_BATCH = 1_000
-# Its key is the number of the last change of a document that was read.
-_MARK = "mark"
+_REMOVED = core_of(RemovedFile)
+# Rows that nothing finds: the number of the last change and removal that were read, and documents once changed.
+_CHANGE, _REMOVAL, _CHANGED = _OWN = ("mark", "removal", "changed")
+_MARKS = (_CHANGE, _REMOVAL)
 
 
 def fill(installation: Installation, connection: Connection) -> int:
     """Bring in what is new, bring in again what a file changed, drop what went; return how many rows were written."""
     store, name = installation.store, connection.name
     _drop_changed(store, name)
-    for source in SOURCES:
-        if source.may_go:
-            _drop_gone(store, name, source)
     count = sum(_add(store, connection, source) for source in SOURCES)
     log.info("search filled", connection=name, rows=count)
     return count
+
+
+def try_to_fill(installation: Installation, connection: Connection) -> str:
+    """Fill after other work, which must not fail by it; return a line for people where it failed, else no text."""
+    try:
+        fill(installation, connection)
+    except (sa.exc.SQLAlchemyError, OSError, ValueError) as problem:
+        log.exception("search not filled", connection=connection.name)
+        return f"{connection.name}: search: not filled ({type(problem).__name__}); the next hour tries again"
+    return ""
 
 
 def rebuild(installation: Installation, connection: Connection) -> int:
@@ -61,43 +71,54 @@ def forget(session: Session, connection: str, keys: Collection[str]) -> None:
 
 
 def has_rows(session: Session, connections: Sequence[str]) -> bool:
-    mine = sa.select(_ROW.c.id).where(_ROW.c.connection.in_(connections), _ROW.c.kind != _MARK)
+    mine = sa.select(_ROW.c.id).where(_ROW.c.connection.in_(connections), _ROW.c.kind.not_in(_OWN))
     return session.scalar(mine.limit(1)) is not None
 
 
-def to_kind_word(kind: str, connection: str) -> str:
-    """Return the word that every row of a kind and connection has, so that a search reads no others."""
-    return f"zzkind{kind.replace('_', '')}{join(connection)}"
-
-
 def _drop_changed(store: Store, connection: str) -> None:
-    """Drop documents that a file changed since the last time: they are read again."""
-    change = core_of(LocalInvoiceChange).c
-    mark = (_ROW.c.connection == connection, _ROW.c.kind == _MARK)
+    """Drop documents that a file changed since the last time, and what files that were taken back brought or changed.
+
+    Which documents a file had changed is forgotten with it, so the search keeps its own list of changed documents.
+    """
+    change, own_removals = core_of(LocalInvoiceChange).c, _REMOVED.c.connection == connection
     with store.transaction() as session:
         take_turn(session, Turn.SEARCH)
-        last = int(session.scalar(sa.select(_ROW.c.key).where(*mark)) or 0)
-        asked = sa.select(change.id, change.doc_key).where(change.connection == connection, change.id > last)
+        last = {kind: _find_mark(session, connection, kind) for kind in _MARKS}
+        removed = session.scalar(sa.select(sa.func.max(_REMOVED.c.id)).where(own_removals)) or 0
+        # SQLite may give the number of a change that went with its file to another one.
+        since = last[_CHANGE] if removed == last[_REMOVAL] else 0
+        asked = sa.select(change.id, change.doc_key).where(change.connection == connection, change.id > since)
         rows = session.execute(asked).all()
-        if not rows:
-            return
-        forget(session, connection, {row.doc_key for row in rows})
-        session.execute(sa.delete(_ROW).where(*mark))
-        session.add(SearchRow(connection=connection, kind=_MARK, key=str(max(row.id for row in rows))))
+        if removed != last[_REMOVAL]:
+            _drop_gone(session, connection)
+        keys = {row.doc_key for row in rows}
+        forget(session, connection, keys)
+        session.add_all(SearchRow(connection=connection, kind=_CHANGED, key=key) for key in sorted(keys))
+        newest = {_CHANGE: max((row.id for row in rows), default=since), _REMOVAL: removed}
+        for kind in _MARKS:
+            if newest[kind] != last[kind]:
+                session.execute(sa.delete(_ROW).where(*_of(connection, kind)))
+                session.add(SearchRow(connection=connection, kind=kind, key=str(newest[kind])))
 
 
-def _drop_gone(store: Store, connection: str, source: Source) -> None:
-    table = core_of(source.table)
-    there = sa.select(table.c[source.key]).where(table.c.connection == connection)
-    with store.reading() as session:
-        gone = sorted(session.scalars(sa.except_(_select_keys(connection, source), there)))
-    for some in batches(gone, _ROWS_A_BATCH):
-        with store.transaction() as session:
-            forget(session, connection, some)
+def _find_mark(session: Session, connection: str, kind: str) -> int:
+    return int(session.scalar(sa.select(_ROW.c.key).where(*_of(connection, kind))) or 0)
 
 
-def _select_keys(connection: str, source: Source) -> sa.Select[tuple[str]]:
-    return sa.select(_ROW.c.key).where(_ROW.c.connection == connection, _ROW.c.kind == source.kind)
+def _of(connection: str, kind: str) -> tuple[sa.ColumnElement[bool], ...]:
+    return _ROW.c.connection == connection, _ROW.c.kind == kind
+
+
+def _drop_gone(session: Session, connection: str) -> None:
+    """Drop rows without a row in their table, and documents that may be as they were before a file."""
+    changed = sa.select(_ROW.c.key).where(*_of(connection, _CHANGED))
+    session.execute(sa.delete(_ROW).where(*_of(connection, "document"), _ROW.c.key.in_(changed)))
+    for source in SOURCES:
+        if source.may_go:
+            table = core_of(source.table)
+            there = (table.c.connection == connection, table.c[source.key] == _ROW.c.key)
+            is_there = sa.exists().where(*there)
+            session.execute(sa.delete(_ROW).where(*_of(connection, source.kind), ~is_there))
 
 
 def _add(store: Store, connection: Connection, source: Source) -> int:
@@ -113,17 +134,19 @@ def _add(store: Store, connection: Connection, source: Source) -> int:
 
 
 def _find_missing(session: Session, connection: str, source: Source) -> list[str]:
-    """Return the keys that the search does not have; both databases compare two indexes faster than they join them."""
-    table, dialect = core_of(source.table), session.connection().dialect.name
-    key, order = table.c[source.key], table.c[source.order]
-    mine = table.c.connection == connection
-    missing = list(session.scalars(sa.except_(sa.select(key).where(mine), _select_keys(connection, source))))
-    dated = [
-        (on is not None, on, found)
-        for some in batches(missing)
-        for found, on in session.execute(sa.select(key, order).where(mine, one_of(key, dialect, to_ids(some))))
-    ]
-    return [found for _, _, found in sorted(dated)]
+    """Return the keys that the search does not have, oldest first.
+
+    It has no others, so equal numbers of rows mean that none is missing: counting is the cheapest comparison.
+    """
+    table = core_of(source.table)
+    key, mine, own = table.c[source.key], table.c.connection == connection, _of(connection, source.kind)
+    count = sa.func.count()
+    if session.scalar(sa.select(count).where(mine)) == session.scalar(sa.select(count).where(*own)):
+        return []
+    is_known = sa.exists().where(*own, _ROW.c.key == key)
+    asked = sa.select(key).where(mine, ~is_known)
+    order = table.c[source.order]
+    return list(session.scalars(asked.order_by(order.is_not(None), order, key)))
 
 
 def _write(
@@ -135,13 +158,10 @@ def _write(
     asked = (table.c.connection == connection.name, one_of(table.c[source.key], database.dialect.name, to_ids(keys)))
     columns = [table.c[name] for name in source.columns]
     rows = {getattr(row, source.key): row for row in database.execute(sa.select(*columns).where(*asked))}
-    mine = (_ROW.c.connection == connection.name, _ROW.c.kind == source.kind)
+    mine = _of(connection.name, source.kind)
     known = set(session.scalars(sa.select(_ROW.c.key).where(*mine, _ROW.c.key.in_(keys))))
     context = Context(connection.country.zone, _find_customers(session, connection.name, rows.values()), banks)
-    own = to_kind_word(source.kind, connection.name)
-    found = [
-        (key, to_line([own, *source.words(rows[key], context)])) for key in keys if key in rows and key not in known
-    ]
+    found = [(key, to_line(source.words(rows[key], context))) for key in keys if key in rows and key not in known]
     bulk.insert_rows(
         database, _ROW, ("key", "words"), found, alike={"connection": connection.name, "kind": source.kind}
     )

@@ -3,6 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
+from itertools import chain, product
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import sqlalchemy as sa
@@ -19,17 +22,21 @@ from reports import names
 from reports.frames import latest_runs, of_runs
 from reports.names import Reader, join_name, name_money
 from reports.search import words
-from reports.search.filling import to_kind_word
 from reports.search.sources import to_code_word
 from reports.search.words import Term
 from reports.tables import SearchRow
 from reports.wording import phrases
 
 _ROW = core_of(SearchRow)
+_PLACE = (_ROW.c.id, _ROW.c.connection, _ROW.c.kind, _ROW.c.key)
 _INDEX = sa.table("search_index", sa.column("rowid", sa.Integer), sa.column("search_index", sa.String))
 Place: TypeAlias = tuple[str, str]
-# So many rows of all kinds are read before each kind is asked for by itself.
-_MOST_READ = 300
+Line: TypeAlias = sa.ColumnElement[str]
+Match: TypeAlias = sa.ColumnElement[bool]
+Holds: TypeAlias = Callable[[Line], Match]
+# A word that more rows hold is common: then the newest rows of each kind are looked through instead.
+_MOST_READ = 4_000
+_NEWEST = 3_000
 _ENDED = {"failed", "rejected", "expired", "canceled"}
 
 
@@ -90,47 +97,65 @@ def _find_places(
     """Return connection and key of the newest rows of each kind that hold every term.
 
     First those with the words as they stand, then those in which the last one only begins a word, as it does while
-    one types. Only where both find nothing, every word may be a beginning: that reads most.
+    one types. Only where both find nothing, every word may be a beginning: that reads most. Of words that very many
+    rows hold, only the newest rows of each kind are looked through.
     """
     found: dict[str, dict[Place, None]] = {kind: {} for kind in kinds}
-    for beginnings in (0, 1, len(terms)):
-        if beginnings == len(terms) > 1 and any(found.values()):
+    is_sqlite, is_common = session.connection().dialect.name == "sqlite", False
+    rows: Sequence[Any] = ()
+    newest: Sequence[Any] = ()
+    for beginnings in sorted({0, 1, len(terms)}):
+        lacking = [kind for kind, places in found.items() if len(places) < limit]
+        if not lacking or (beginnings == len(terms) > 1 and any(found.values())):
             break
-        _find_with(session, connections, found, (terms, beginnings), limit)
+        expression = words.to_expression(terms, is_sqlite=is_sqlite, beginnings=beginnings)
+        if not is_common:
+            rows = session.execute(_select_matches(expression, is_sqlite=is_sqlite).limit(_MOST_READ)).all()
+            is_common = len(rows) == _MOST_READ
+        if is_common:
+            branches = words.to_branches(terms, beginnings)
+            holds = partial(_is_in_text, branches) if is_sqlite else partial(_is_match, expression)
+            places = product(lacking, connections)
+            newest = [row for place in places for row in session.execute(_select_newest(holds, *place).limit(limit))]
+        for row in chain(*(sorted(some, key=attrgetter("id"), reverse=True) for some in (newest, rows))):
+            if row.kind in lacking and row.connection in connections:
+                found[row.kind][row.connection, row.key] = None
     return {kind: list(places)[:limit] for kind, places in found.items()}
 
 
-def _find_with(
-    session: Session, connections: Sequence[str], found: dict[str, dict[Place, None]],
-    asked: tuple[Sequence[Term], int], limit: int,
-) -> None:  # fmt: skip
-    """Add what one way of reading the words finds: of all kinds at once, and by kind where that is too much."""
-    terms, beginnings = asked
-    is_sqlite = session.connection().dialect.name == "sqlite"
-
-    def read(terms: Sequence[Term], kinds: Sequence[str], most: int) -> int:
-        expression = words.to_expression(terms, is_sqlite=is_sqlite, beginnings=beginnings)
-        rows = session.execute(_ask(expression, kinds, connections, is_sqlite=is_sqlite).limit(most)).all()
-        for row in rows:
-            found[row.kind][row.connection, row.key] = None
-        return len(rows)
-
-    lacking = [kind for kind, places in found.items() if len(places) < limit]
-    if not lacking or read(terms, lacking, _MOST_READ) < _MOST_READ:
-        return
-    for kind in lacking:
-        if len(found[kind]) < limit:
-            own = Term(whole=tuple(to_kind_word(kind, connection) for connection in connections))
-            read([own, *terms], [kind], limit)
+def _select_matches(expression: str, *, is_sqlite: bool) -> sa.Select[Any]:
+    """Select rows in the order that costs least: PostgreSQL would read all matches to find the newest."""
+    columns = sa.select(*_PLACE)
+    if not is_sqlite:
+        return columns.where(_is_match(expression, _ROW.c.words))
+    joined = columns.join(_INDEX, _INDEX.c.rowid == _ROW.c.id)
+    return joined.where(_INDEX.c.search_index.op("MATCH")(expression)).order_by(_INDEX.c.rowid.desc())
 
 
-def _ask(expression: str, kinds: Sequence[str], connections: Sequence[str], *, is_sqlite: bool) -> sa.Select[Any]:
-    mine = (_ROW.c.connection.in_(connections), _ROW.c.kind.in_(kinds))
-    asked = sa.select(_ROW.c.connection, _ROW.c.kind, _ROW.c.key).where(*mine)
-    if is_sqlite:
-        joined = asked.join(_INDEX, _INDEX.c.rowid == _ROW.c.id)
-        return joined.where(_INDEX.c.search_index.op("MATCH")(expression)).order_by(_INDEX.c.rowid.desc())
-    return asked.where(_ROW.c.words.op("@@")(sa.func.to_tsquery("simple", expression))).order_by(_ROW.c.id.desc())
+def _select_newest(holds: Holds, kind: str, connection: str) -> sa.Select[Any]:
+    """Walk back over the newest rows of a kind: their numbers alone are in an index, which has them in this order."""
+    own = (_ROW.c.connection == connection, _ROW.c.kind == kind)
+    newest = sa.select(_ROW.c.id).where(*own).order_by(_ROW.c.id.desc()).limit(_NEWEST).subquery()
+    joined = sa.select(*_PLACE).join(newest, newest.c.id == _ROW.c.id)
+    return joined.where(holds(_ROW.c.words)).order_by(newest.c.id.desc())
+
+
+def _is_match(expression: str, line: Line) -> Match:
+    return line.op("@@", is_comparison=True)(sa.func.to_tsquery("simple", expression))
+
+
+def _is_in_text(branches: list[list[list[tuple[str, bool]]]], line: Line) -> Match:
+    """Return what holds of a line of words between blanks, where the index would be read from its beginning."""
+
+    def one(word: str, *, may_begin: bool) -> Match:
+        return sa.func.instr(" " + line + " ", f" {word}" if may_begin else f" {word} ") > 0
+
+    return sa.and_(
+        *(
+            sa.or_(*(sa.and_(*(one(word, may_begin=may) for word, may in group)) for group in groups))
+            for groups in branches
+        )
+    )
 
 
 def _load(session: Session, table: type[SQLModel], key: str, places: Iterable[Place]) -> dict[Place, Any]:

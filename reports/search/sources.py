@@ -35,7 +35,7 @@ class Source:
     order: str
     columns: tuple[str, ...]
     words: Callable[[Found, Context], Iterator[str]]
-    # Whether rows are taken back by people, and not only by an erasure.
+    # Whether rows go with a file that a person takes back; others stay.
     may_go: bool = False
 
 
@@ -147,6 +147,6 @@ SOURCES = (
     Source("refund", Refund, "id", "created_at", (*_MONEY, "succeeded_at", "resource_id"), _of_sale),
     Source("dispute", Dispute, "id", "created_at", (*_MONEY, "resource_id"), _of_sale),
     Source("bank_line", BankLine, "id", "booked_on", _LINE, _bank_line, may_go=True),
-    Source("exception", ExceptionRow, "id", "opened_on", _EXCEPTION, _exception, may_go=True),
+    Source("exception", ExceptionRow, "id", "opened_on", _EXCEPTION, _exception),
 )
 KINDS = tuple(source.kind for source in SOURCES)

@@ -167,19 +167,25 @@ def _holds(title: list[str], asked: list[str]) -> bool:
     return all(any(word.startswith(part) for word in title) for part in asked)
 
 
-def to_expression(terms: Sequence[Term], *, is_sqlite: bool, beginnings: int) -> str:
-    """Write terms in the query language of the database; words are letters and digits, so none can be an operator.
+def to_branches(terms: Sequence[Term], beginnings: int) -> list[list[list[tuple[str, bool]]]]:
+    """Return what a row must hold: of each term one of its groups, each word of it, as it stands or as a beginning.
 
     The words of the last `beginnings` terms may be beginnings of longer ones.
     """
+
+    def read(term: Term, *, may_begin: bool) -> list[list[tuple[str, bool]]]:
+        groups = [[(word, may_begin and len(word) >= SHORTEST_BEGINNING) for word in group] for group in term.groups]
+        return [*groups, *([(word, False)] for word in term.whole)]
+
+    return [read(term, may_begin=place >= len(terms) - beginnings) for place, term in enumerate(terms)]
+
+
+def to_expression(terms: Sequence[Term], *, is_sqlite: bool, beginnings: int) -> str:
+    """Write terms in the query language of the database; words are letters and digits, so none can be an operator."""
     quote, star, either, both = ('"', "*", " OR ", " AND ") if is_sqlite else ("'", ":*", " | ", " & ")
 
-    def one(word: str, *, may_begin: bool) -> str:
-        return f"{quote}{word}{quote}" + (star if may_begin and len(word) >= SHORTEST_BEGINNING else "")
+    def say(group: list[tuple[str, bool]]) -> str:
+        return both.join(f"{quote}{word}{quote}{star if may_begin else ''}" for word, may_begin in group)
 
-    def say(place: int, term: Term) -> str:
-        may_begin = place >= len(terms) - beginnings
-        groups = [f"({both.join(one(word, may_begin=may_begin) for word in group)})" for group in term.groups]
-        return f"({either.join([*groups, *(one(word, may_begin=False) for word in term.whole)])})"
-
-    return both.join(say(place, term) for place, term in enumerate(terms))
+    branches = to_branches(terms, beginnings)
+    return both.join(f"({either.join(f'({say(group)})' for group in groups)})" for groups in branches)

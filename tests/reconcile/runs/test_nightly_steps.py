@@ -44,6 +44,16 @@ def _steps(called: list[str], **answers: Completion) -> Steps:
     return Steps(disk=disk, backfill=step("backfill"), pull=step("pull"), drift=step("drift"), report=report)
 
 
+def test_a_search_that_was_not_filled_is_a_line_of_a_complete_night(
+    world: "World", installation: Installation, main: Connection
+) -> None:
+    """The books are reconciled and reported; what people find is an hour behind."""
+    world.complete(datetime(2026, 9, 12, 6, tzinfo=UTC))
+    steps = replace(_steps([]), search=lambda _: "main: search: not filled")
+    outcome = nightly(installation, main, on=ON, steps=steps)
+    assert (outcome.complete, outcome.lines[-1]) == (True, "main: search: not filled")
+
+
 def test_a_good_night_runs_every_step_in_order(world: "World", installation: Installation, main: Connection) -> None:
     """Everything comes in, is reconciled as of the day and reported; the same night again finds the same run."""
     world.complete(datetime(2026, 9, 12, 6, tzinfo=UTC))

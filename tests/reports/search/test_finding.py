@@ -12,9 +12,9 @@ from sqlmodel import col
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from consumer.facts.tables.provider import Customer, Institution, PaymentIntent, Payout, PayoutItem, Refund
-from reconcile.tables import BankLine, ExceptionRow, LocalInvoice, LocalInvoiceChange
+from reconcile.tables import BankLine, ExceptionRow, LocalInvoice, LocalInvoiceChange, RemovedFile
 from reports.names import Reader
-from reports.search import filling
+from reports.search import filling, finding
 from reports.search.finding import Hit, find
 from reports.search.sources import KINDS
 from tests.merchant import settings_of
@@ -35,6 +35,11 @@ def document(folio: str, **others: Any) -> LocalInvoice:
         "updated_at": AT,
     }  # fmt: skip
     return LocalInvoice(**known | others)
+
+
+def removed_file() -> RemovedFile:
+    return RemovedFile(connection="main", kind="invoices", name="f.csv", sha256="1", imported_at=AT, rows=1,
+                       removed_at=AT, removed_by="ana", reason="wrong month")  # fmt: skip
 
 
 @pytest.fixture
@@ -146,10 +151,80 @@ def test_a_second_filling_brings_only_what_is_new_changed_or_gone(shop: Installa
         session.add(LocalInvoiceChange(connection="main", doc_key="cl:33::10346", at=AT, file_sha256="1",
                                        field="customer_name", before="x", after="Molino Azul"))  # fmt: skip
         session.execute(sa.delete(LocalInvoice).where(col(LocalInvoice.doc_key) == "cl:33::5650"))
+        session.add(removed_file())
     assert hits(shop, "nunoa") == []  # even before it is filled
     assert filling.fill(shop, own) == 1
     assert [hit.key for hit in hits(shop, "molino azul")] == ["cl:33::10346"]
     assert hits(shop, "panaderia") == []
+
+
+def test_a_file_that_is_taken_back_leaves_the_words_from_before_it(shop: Installation) -> None:
+    """A document that the file had changed is found by its old name again, also the second time."""
+    own = shop.settings.connection("main")
+    for _ in range(2):
+        with shop.store.transaction() as session:
+            session.get_one(LocalInvoice, ("main", "cl:33::10346")).customer_name = "Molino Azul"
+            session.add(LocalInvoiceChange(connection="main", doc_key="cl:33::10346", at=AT, file_sha256="1",
+                                           field="customer_name", before="x", after="Molino Azul"))  # fmt: skip
+        assert filling.fill(shop, own) == 1
+        assert [hit.key for hit in hits(shop, "molino azul")] == ["cl:33::10346"]
+        with shop.store.transaction() as session:
+            session.get_one(LocalInvoice, ("main", "cl:33::10346")).customer_name = "Panadería Río Claro"
+            session.execute(sa.delete(LocalInvoiceChange))
+            session.add(removed_file())
+        assert filling.fill(shop, own) == 1
+        assert [hit.key for hit in hits(shop, "panaderia")] == ["cl:33::10346"]
+        assert hits(shop, "molino azul") == []
+        assert filling.fill(shop, own) == 0
+
+
+def test_a_filling_that_was_killed_goes_on_where_it_was(shop: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches that were written stay, and the next filling brings the rest."""
+    own = shop.settings.connection("main")
+    monkeypatch.setattr(filling, "_ROWS_A_BATCH", 2)
+    with shop.store.transaction() as session:
+        session.add_all(document(str(folio)) for folio in range(9001, 9006))
+    write, batches = filling._write, []
+
+    def die_at_the_second(*given: Any) -> None:
+        batches.append(given)
+        if len(batches) == 2:
+            raise KeyboardInterrupt
+        write(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(filling, "_write", die_at_the_second)
+        with pytest.raises(KeyboardInterrupt):
+            filling.fill(shop, own)
+    assert filling.fill(shop, own) == 3
+    assert [len(hits(shop, str(folio))) for folio in range(9001, 9006)] == [1, 1, 1, 1, 1]
+
+
+def test_a_filling_that_fails_is_a_line_and_no_error(shop: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What called it goes on; the line names the kind of error and none of its values."""
+    own = shop.settings.connection("main")
+    assert filling.try_to_fill(shop, own) == ""
+
+    def fail(*_given: Any) -> None:
+        raise ValueError("Panadería Río Claro")
+
+    monkeypatch.setattr(filling, "_drop_changed", fail)
+    line = "main: search: not filled (ValueError); the next hour tries again"
+    assert filling.try_to_fill(shop, own) == line
+
+
+def test_a_common_word_finds_the_newest_of_each_kind(shop: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where more rows hold a word than are read at once, the newest of each kind come first, and its parts count."""
+    monkeypatch.setattr(finding, "_MOST_READ", 3)
+    with shop.store.transaction() as session:
+        session.add_all(document(str(folio), issue_date=date(2026, 11, 3)) for folio in range(9001, 9011))
+        session.add(document("9011", customer_name="Panaderías del Sur", issue_date=date(2026, 11, 4)))
+    filling.fill(shop, shop.settings.connection("main"))
+    newest = [f"cl:33::{folio}" for folio in (9010, 9009, 9008, 9007, 9006, 9005)]
+    assert [hit.key for hit in hits(shop, "panadería")] == newest
+    assert [hit.key for hit in hits(shop, "panad")] == ["cl:33::9011", *newest[:5]]
+    assert [hit.key for hit in hits(shop, "río claro")] == newest
+    assert [hit.kind for hit in hits(shop, "777.001")] == ["payout", "bank_line"]
 
 
 def test_an_erased_subject_is_found_no_more(shop: Installation) -> None:

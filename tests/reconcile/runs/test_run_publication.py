@@ -13,6 +13,7 @@ from sqlmodel import select
 
 from consumer.facts.bankdays import calendar_of
 from consumer.facts.installation import Installation
+from consumer.facts.messages import Message, translate
 from consumer.facts.settings import Connection
 from consumer.facts.tables.provider import Transfer
 from consumer.facts.work import Completion
@@ -306,9 +307,9 @@ def test_a_run_that_is_broken_off_leaves_nothing(
     """Whoever watches may stop it before any step; only the last one writes, in one transaction."""
     steps: list[str] = []
 
-    def stop_at_the_end(step: str) -> None:
-        steps.append(step)
-        if step == "publishing the result":
+    def stop_at_the_end(step: Message) -> None:
+        steps.append(translate(step, "en"))
+        if steps[-1] == "publishing the result":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

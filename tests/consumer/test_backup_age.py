@@ -19,13 +19,10 @@ from consumer.facts.tables.alarms import Alarm
 from consumer.facts.tables.backup import Backup, BackupCertificate
 from consumer.facts.work import Proof
 
-# The gauges know only the real time.
-NOW = utc_now()
-
 
 def _make(store: Store, age: timedelta) -> Store:
     with store.transaction() as session:
-        session.add(Backup(sha256="0" * 64, file="/backups/a.tar.gz", made_at=NOW - age, size=1_000))
+        session.add(Backup(sha256="0" * 64, file="/backups/a.tar.gz", made_at=utc_now() - age, size=1_000))
     return store
 
 
@@ -33,10 +30,10 @@ def _drill(store: Store, age: timedelta, *, failure: str = "") -> Store:
     proofs = [Proof("secrets", failure or "all open", is_good=not failure)]
     state = "failed" if failure else "proven"
     nothing = dict.fromkeys(("made_at", "database", "version", "newest_fact_at", "rpo_seconds", "rto_seconds"))
-    content = {"state": state, "drilled_at": NOW - age, "file": "a", "sha256": "", "proofs": proofs, **nothing}
+    content = {"state": state, "drilled_at": utc_now() - age, "file": "a", "sha256": "", "proofs": proofs, **nothing}
     text = msgspec.json.encode(msgspec.convert(content, Certificate)).decode()
     with store.transaction() as session:
-        session.add(BackupCertificate(sha256="", drilled_at=NOW - age, is_proven=not failure, content=text))
+        session.add(BackupCertificate(sha256="", drilled_at=utc_now() - age, is_proven=not failure, content=text))
     return store
 
 
@@ -71,7 +68,7 @@ def test_the_doctor_judges_the_age_of_backup_and_proof(
     """A day and two hours for a backup, eight days for a proof; a drill that failed is a failure at once."""
     prepare(store)
     with store.reading() as session:
-        checks = list(check_backups(session, is_nightly=True, now=NOW))
+        checks = list(check_backups(session, is_nightly=True, now=utc_now()))
     shown = [f"{one.verdict} {one.check}: {one.found}" for one in checks]
     assert len(shown) == len(said)
     for line, wanted in zip(shown, said, strict=True):
@@ -96,16 +93,16 @@ def test_ages_are_metrics_and_a_failure_an_alarm(
     age, proof = (metrics.get_sample_value(f"cuadre_backup_{name}_seconds") for name in ("age", "proof_age"))
     assert age == pytest.approx(7_200, abs=600)
     assert proof == pytest.approx(3_600, abs=600)
-    Watch(nightly, now=lambda: NOW).look()
+    Watch(nightly, now=utc_now).look()
     assert _standing(nightly.store) == ["backup:drill"]
     _drill(nightly.store, timedelta())
-    Watch(nightly, now=lambda: NOW + timedelta(minutes=1)).look()
+    Watch(nightly, now=lambda: utc_now() + timedelta(minutes=1)).look()
     assert _standing(nightly.store) == []
 
 
 def test_without_a_folder_no_alarm_waits_for_a_backup(installation: Installation) -> None:
     """Who backs up otherwise has the doctor's line and no alarm."""
-    Watch(installation, now=lambda: NOW).look()
+    Watch(installation, now=utc_now).look()
     assert _standing(installation.store) == []
 
 

@@ -13,7 +13,7 @@ from sqlmodel import select
 
 from consumer.facts.bankdays import calendar_of
 from consumer.facts.installation import Installation
-from consumer.facts.messages import Message, translate
+from consumer.facts.messages import Message
 from consumer.facts.settings import Connection
 from consumer.facts.tables.provider import Transfer
 from consumer.facts.work import Completion
@@ -308,18 +308,13 @@ def test_a_run_that_is_broken_off_leaves_nothing(
     steps: list[str] = []
 
     def stop_at_the_end(step: Message) -> None:
-        steps.append(translate(step, "en"))
-        if steps[-1] == "publishing the result":
+        steps.append(step.code)
+        if step.code == "run.publishing":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         _run(installation, main, tiny_rules(), watch=stop_at_the_end)
-    assert steps == [
-        "reading what the provider and the books say",
-        "matching 2 items with 1 documents",
-        "keeping the inputs",
-        "publishing the result",
-    ]
+    assert steps == ["run.reading", "run.matching", "run.keeping", "run.publishing"]
     assert _rows(installation, Run) == _rows(installation, PayoutResult) == _rows(installation, ExceptionRow) == []
 
 

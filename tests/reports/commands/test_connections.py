@@ -114,7 +114,7 @@ def test_a_person_without_a_connection_has_their_own_page(
     """Password, second factor and sessions are theirs whatever they see; everything else stays shut."""
     assert run("users", "connections", BETO, "--none").exit_code == 0
     beto = login(make_app(with_beto), BETO, "otra clave larga")
-    assert [beto.get(path).status_code for path in ("/account", "/payouts", "/", "/runs")] == [200, 403, 403, 403]
+    assert [beto.get(path).status_code for path in ("/account", "/payouts", "/", "/exceptions")] == [200, 403, 403, 403]
     form = {"password": "otra clave larga", "new_password": "una tercera clave", "csrf_token": csrf(beto, "/account")}
     assert beto.post("/account/password", data=form).status_code == 302
     assert beto.get("/account").status_code == 200

@@ -89,7 +89,7 @@ def walk(page: Page, address: str, language: str, folder: Path) -> None:
     page.goto(f"{address}/payouts")
     take("payouts")
     page.goto(f"{address}/payouts?status=open")
-    page.locator("tbody th a").first.click()
+    page.locator("tbody a[href*='/payouts/']").first.click()
     page.wait_for_url("**/payouts/*")
     take("payout")
     page.goto(f"{address}/exceptions")
@@ -106,7 +106,7 @@ def walk(page: Page, address: str, language: str, folder: Path) -> None:
     page.goto(f"{address}/view/receivables")
     take("receivables")
     page.goto(f"{address}/view/documents")
-    page.locator("tbody th a").first.click()
+    page.locator("tbody a[href*='/documents/']").first.click()
     page.wait_for_url("**/documents/**")
     take("document")
     sales = folder / "ventas-octubre.csv"

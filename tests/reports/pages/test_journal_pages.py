@@ -32,7 +32,7 @@ def test_the_journal_shows_accounts_with_both_sides(client: FlaskClient) -> None
     clearing = "1.1.03.10 Fondos por liquidar CLP Debe Haber Pago 100.000 Devolución 10.000 Pago sin documento 80.000"
     assert clearing in page
     assert "180.000 150.000 Saldo $30.000 1.1.04.10 Clientes" in page
-    assert "Cobros del 2026-10-05" in page
+    assert "Cobros del 05-10-2026" in page
     assert "CSV" in page
     assert clearing in text_of(client, "/journal?from=0001-01-01&to=9999-12-31")
 

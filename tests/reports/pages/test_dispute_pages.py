@@ -43,13 +43,14 @@ def answering(reconciled: Installation, running: RunningSandbox, tmp_path: Path)
     running.world.tell(Happening(now, "disputes", told, "dispute.waiting_documentation"))
     opened = now
     with installation.store.transaction() as session:
-        for name, status, days in (
-            ("cb_1", "waiting_documentation", 14), ("cb_2", "waiting_documentation", 8), ("cb_0", "won", 1),
+        for name, status, days, payment in (
+            ("cb_1", "waiting_documentation", 14, "pi_2"), ("cb_2", "waiting_documentation", 8, "pi_2"),
+            ("cb_0", "won", 1, "pi_1"),
         ):  # fmt: skip
             session.add(
                 Dispute(
                     connection="main", id=name, mode="test", status=status, amount=50_000, currency="CLP",
-                    created_at=opened, version_at=opened, due_at=opened + days * DAY, resource_id="pi_2",
+                    created_at=opened, version_at=opened, due_at=opened + days * DAY, resource_id=payment,
                     body='{"documents": []}',
                 )
             )  # fmt: skip
@@ -76,6 +77,13 @@ def test_the_nearest_deadline_stands_first(pages: Flask, login: Callable[..., Fl
     assert {(row["payment_id"], row["amount"], row["status"]) for row in rows[1:]} == {
         ("pi_2", "50000", "waiting_documentation")
     }
+
+
+def test_the_document_of_a_dispute_is_named(pages: Flask, login: Callable[..., FlaskClient]) -> None:
+    """A dispute about a payment that a document took opens, and links that document by its name."""
+    answer = login(pages).get("/disputes/main/cb_0")
+    assert answer.status_code == 200
+    assert '/documents/main/cl:33::1201">Factura electrónica 1201</a>' in answer.get_data(as_text=True)
 
 
 def test_bad_files_are_refused_in_a_sentence_and_nothing_is_kept(

@@ -49,7 +49,8 @@ def test_each_line_says_what_it_pays(client: FlaskClient, bank: Installation) ->
     page = _look(client, "/bank")
     assert "Entró CLP $142.590 2 líneas" in page
     assert "Sin explicar CLP $5.000 1 línea" in page
-    assert "07-10-2026 ···2296 5.000 CLP DEPOSITO EFECTIVO Sin explicar Vincular Cartola importada cartola.csv" in page
+    unexplained = "DEPOSITO EFECTIVO Sin explicar Buscar su liquidación Cartola importada cartola.csv"
+    assert f"07-10-2026 ···2296 5.000 CLP {unexplained}" in page
     assert "06-10-2026 ···2296 137.590 CLP ABONO LIQUIDACION Liquidación del 06-10-2026" in page
     assert page.index("DEPOSITO EFECTIVO") < page.index("ABONO LIQUIDACION")
     for path in ("/bank", "/bank/main/line_2", "/reports/bank-lines.csv"):

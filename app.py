@@ -337,6 +337,7 @@ class DemoMerchant:
         if files.bank:
             _import_bank(installation, connection, files)
         outcome = runs.run(installation, connection, as_of=today.date())
+        search.try_to_fill(installation, connection)
         with installation.store.reading() as session:
             stored = session.exec(select(func.count()).select_from(Event)).one()
         ending = (TickState.COMPLETE, outcome.run_id)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from playwright.sync_api import Browser, expect
 
 from tests.ports import free_port
 
@@ -58,6 +59,18 @@ def test_the_demo_finds_what_was_planted(demo: "Demo") -> None:
     shown = [line for line in demo.shown.splitlines() if line.startswith(STEPS)]
     assert [line.startswith(step) for line, step in zip(shown, STEPS, strict=True)] == [True] * len(STEPS)
     assert "day 1 of 31" not in demo.shown
+
+
+def test_the_search_finds_an_invoice_of_the_demo_at_once(browser: Browser, demo: "Demo") -> None:
+    """What the demo made can be found by its folio without waiting for the hour."""
+    page = browser.new_page(locale="es-CL")
+    page.goto(f"{demo.address}/login")
+    page.locator("#email").fill("finanzas@demo.cuadre")
+    page.locator("#password").fill("cuadre-demo-2026")
+    page.locator("button.main").click()
+    page.locator(".figures").first.wait_for()
+    page.goto(f"{demo.address}/search?q=10346")
+    expect(page.get_by_role("link", name="Factura electrónica 10346").first).to_be_visible()
 
 
 @pytest.mark.proof

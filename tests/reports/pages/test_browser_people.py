@@ -72,7 +72,7 @@ def test_from_the_invitation_to_the_end_of_the_last_session(
 
     admin.reload()
     admin.get_by_role("button", name="Cerrar", exact=False).first.click()
-    expect(admin.get_by_role("status")).to_contain_text("Las sesiones se cerraron.")
+    expect(admin.get_by_text("Las sesiones se cerraron.")).to_be_visible()
     eva.reload()
     expect(eva.get_by_role("heading", name="Entrar")).to_be_visible()
     context.close()

@@ -68,10 +68,10 @@ def test_closed_days_are_exported_once_and_remembered(call: Call, installation: 
         "journal", "2026-09-10", 2, 8, 0,
     )  # fmt: skip
     assert lines_of(Path(made["file"])) == [
-        "2026-09-10,I,Cobros del 2026-09-10,1,clearing,1.1.03.10,1190,0,CLP,76543210-3,7,,pi_1",
-        "2026-09-10,I,Cobros del 2026-09-10,2,customers,1.1.04.10,0,1190,CLP,76543210-3,7,,pi_1",
-        "2026-09-10,I,Cobros del 2026-09-10,3,clearing,1.1.03.10,500,0,CLP,,,,pi_2",
-        "2026-09-10,I,Cobros del 2026-09-10,4,suspense,2.1.08.10,0,500,CLP,,,,pi_2",
+        "2026-09-10,I,Cobros del 10-09-2026,1,clearing,1.1.03.10,1190,0,CLP,76543210-3,7,,pi_1",
+        "2026-09-10,I,Cobros del 10-09-2026,2,customers,1.1.04.10,0,1190,CLP,76543210-3,7,,pi_1",
+        "2026-09-10,I,Cobros del 10-09-2026,3,clearing,1.1.03.10,500,0,CLP,,,,pi_2",
+        "2026-09-10,I,Cobros del 10-09-2026,4,suspense,2.1.08.10,0,500,CLP,,,,pi_2",
         "2026-09-10,T,Abono po_1,1,in_transit,1.1.01.20,1650,0,CLP,,,,po_1",
         "2026-09-10,T,Abono po_1,2,clearing,1.1.03.10,0,1650,CLP,,,,po_1",
         "2026-09-10,T,Abono po_1,3,fee_pending,1.1.05.10,40,0,CLP,,,,po_1",
@@ -121,8 +121,8 @@ def test_a_later_fact_is_booked_in_the_next_closed_days(closed: "World", call: C
     (made,) = rows(call("journal", "--out", tmp_path, "--json"))
     assert made["since"] == "2026-09-11"
     assert [line.split(",")[2:8] for line in lines_of(Path(made["file"]))][-2:] == [
-        ["Corrección de 2026-09-10", "1", "suspense", "2.1.08.10", "500", "0"],
-        ["Corrección de 2026-09-10", "2", "customers", "1.1.04.10", "0", "500"],
+        ["Corrección de 10-09-2026", "1", "suspense", "2.1.08.10", "500", "0"],
+        ["Corrección de 10-09-2026", "2", "customers", "1.1.04.10", "0", "500"],
     ]
 
 
@@ -291,7 +291,7 @@ def test_open_days_are_drafts_and_nothing_is_remembered(closed: "World", call: C
     assert "the days after 2026-09-10 are not closed: export up to 2026-09-10" in refused.stderr
     (made,) = rows(call("journal", "--draft", "--out", tmp_path, "--profile", "journal", "--json"))
     assert made["drafts"] == 1
-    assert lines_of(Path(made["file"]))[-1].startswith("2026-09-11,I,BORRADOR Cobros del 2026-09-11,2,suspense,")
+    assert lines_of(Path(made["file"]))[-1].startswith("2026-09-11,I,BORRADOR Cobros del 11-09-2026,2,suspense,")
     assert rows(call("accounts", "exports", "--json")) == []
 
 

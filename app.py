@@ -66,7 +66,9 @@ from reconcile.runs.by_hand import run_by_hand
 from reconcile.runs.nightly import NightlyOutcome, Steps, nightly
 from reconcile.runs.ordered_closing import carry_out
 from reconcile.runs.proof import prove
-from reconcile.tables import BankFile, Decision, ExchangeRate, InvoiceFile, PayoutReport, Run
+from reconcile.tables.books import BankFile, ExchangeRate, InvoiceFile, PayoutReport
+from reconcile.tables.desk import Decision
+from reconcile.tables.runs import Run
 from reports import archive, pages, people, trail
 from reports.alarms import find_headline, find_signals
 from reports.erasing.erase import write_ledger

@@ -12,7 +12,8 @@ from consumer.facts.clock import format_instant, local_date, utc_now
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message, Value
 from reconcile.kept.records import read_summary
-from reconcile.tables import ExceptionRow, Run
+from reconcile.tables.desk import ExceptionRow
+from reconcile.tables.runs import Run
 from reports.frames import latest_runs
 from reports.standing import totals_by_code
 from reports.tables import AuditEntry, TrailMark

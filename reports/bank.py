@@ -11,7 +11,9 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from reconcile.kept import chunks, extracts
-from reconcile.tables import BankFile, BankLine, Decision, Run
+from reconcile.tables.books import BankFile, BankLine
+from reconcile.tables.desk import Decision
+from reconcile.tables.runs import Run
 from reports import frames
 from reports.frames import Part
 from reports.listing import PAGE_ROWS, Page

@@ -14,22 +14,18 @@ from consumer.facts.columns import Kind, to_columns
 from consumer.facts.money import format_decimal
 from consumer.facts.tables.approvals import ApprovalRequest
 from reconcile.journal.exporting import EARLIEST
-from reconcile.tables import (
+from reconcile.tables.books import (
     BANK_LINE_KEYS,
-    PERIOD_KEYS,
     BankFile,
     BankLine,
-    ClosedFigure,
-    Decision,
     InvoiceFile,
-    JournalExport,
     LocalInvoice,
     LocalInvoiceChange,
     PayoutReport,
-    Period,
-    PeriodAdjustment,
     RemovedFile,
 )
+from reconcile.tables.closing import PERIOD_KEYS, ClosedFigure, JournalExport, Period, PeriodAdjustment
+from reconcile.tables.desk import Decision
 from reports.listing import BOOKS, Listing, Statement, Wanted, search, select_from, to_row
 from reports.shapes.spans import Row
 

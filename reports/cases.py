@@ -17,7 +17,9 @@ from reconcile.desk import decisions
 from reconcile.desk.decisions import Pair
 from reconcile.kept import chunks, extracts
 from reconcile.rules.outcomes import WITHOUT_DOCUMENT
-from reconcile.tables import Decision, ExceptionChange, ExceptionRow, LocalInvoice, Run
+from reconcile.tables.books import LocalInvoice
+from reconcile.tables.desk import Decision, ExceptionChange, ExceptionRow
+from reconcile.tables.runs import Run
 from reports.shapes.spans import Row
 
 # What a rule wrote down; its values are shown, not computed with.

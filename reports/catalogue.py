@@ -22,7 +22,7 @@ from consumer.facts.tables.provider import (
 from consumer.facts.tables.sync import Drift
 from reconcile.journal.applied import read_applied
 from reconcile.kept import chunks, extracts, records
-from reconcile.tables import Run
+from reconcile.tables.runs import Run
 from reports import bank, business, disputes, fees, frames, journals, run_history, standing
 from reports.control import Books, control
 from reports.frames import Part

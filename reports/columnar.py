@@ -24,7 +24,7 @@ from consumer.facts.columns import Column, Kind
 from consumer.facts.installation import Installation
 from consumer.facts.money import digits_of
 from consumer.facts.store import Store
-from reconcile.tables import Run
+from reconcile.tables.runs import Run
 from reports import catalogue, windows
 from reports.asking import TEXTS, Asked, Condition, Range, Speak, fold, is_meant, scale, to_moments
 from reports.query import Query, Source

@@ -13,7 +13,7 @@ from consumer.facts.installation import Connection
 from consumer.facts.meaning import read_json
 from consumer.facts.tables.provider import Dispute, PaymentIntent
 from reconcile.kept import chunks
-from reconcile.tables import ExceptionRow
+from reconcile.tables.desk import ExceptionRow
 from reports.query import Source
 from reports.shapes.spans import Row
 

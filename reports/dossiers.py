@@ -10,7 +10,10 @@ from consumer.facts.tables.types import core_of
 from reconcile.desk import decisions
 from reconcile.desk.decisions import Pair
 from reconcile.kept import chunks
-from reconcile.tables import Decision, ExceptionRow, InvoiceFile, LocalInvoice, LocalInvoiceChange, Period, Run
+from reconcile.tables.books import InvoiceFile, LocalInvoice, LocalInvoiceChange
+from reconcile.tables.closing import Period
+from reconcile.tables.desk import Decision, ExceptionRow
+from reconcile.tables.runs import Run
 from reports import bookkeeping
 from reports.listing import Wanted, to_row
 from reports.shapes.spans import Row

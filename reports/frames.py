@@ -14,7 +14,8 @@ from sqlmodel import Session, col
 from consumer.facts.tables.provider import ProviderObject
 from consumer.facts.tables.types import core_of
 from reconcile.kept import chunks, extracts, records
-from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run
+from reconcile.tables.desk import ExceptionRow
+from reconcile.tables.runs import PayoutResult, ResultChunk, Run
 from reports.listing import Statement
 from reports.shapes.spans import WHOLE, Row, Span
 

@@ -11,16 +11,10 @@ from sqlmodel import Session, col
 from consumer.facts.store import count_rows
 from consumer.facts.tables.types import core_of
 from reconcile.rules.outcomes import Code, Severity
-from reconcile.tables import (
-    BankFile,
-    Decision,
-    ExceptionRow,
-    InvoiceFile,
-    PayoutResult,
-    Period,
-    PeriodAdjustment,
-    Run,
-)
+from reconcile.tables.books import BankFile, InvoiceFile
+from reconcile.tables.closing import Period, PeriodAdjustment
+from reconcile.tables.desk import Decision, ExceptionRow
+from reconcile.tables.runs import PayoutResult, Run
 from reports.frames import exception_rows
 from reports.shapes.spans import Row
 from reports.tables import SeenMark

@@ -22,7 +22,7 @@ from consumer.facts.tables.provider import (
     Refund,
     SaleObject,
 )
-from reconcile.tables import LocalInvoice
+from reconcile.tables.books import LocalInvoice
 from reports.shapes import notation
 
 _BETWEEN = " · "

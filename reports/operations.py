@@ -14,7 +14,7 @@ from consumer.facts.tables.jobs import Tick, TickState, is_in_state, is_job_of, 
 from consumer.facts.tables.sync import GAP_KEYS, Window, WindowState, to_gap
 from consumer.facts.taxids import mask_accounts
 from reconcile.kept.records import read_summary
-from reconcile.tables import Run
+from reconcile.tables.runs import Run
 from reports.listing import Listing, Statement, Wanted, count, search, select_from
 from reports.shapes.spans import Row
 from reports.trail import TRAIL_KEYS, trail_parts

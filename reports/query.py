@@ -9,7 +9,7 @@ from sqlmodel import Session
 from consumer.facts.bankdays import BankCalendar, read_calendar, to_calendar
 from consumer.facts.installation import Connection, Installation
 from reconcile.kept.records import read_summary
-from reconcile.tables import Run
+from reconcile.tables.runs import Run
 from reports.shapes.spans import Span
 
 

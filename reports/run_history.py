@@ -14,7 +14,7 @@ from reconcile.kept.records import Summary, read_summary
 from reconcile.rules.at_risk import Total
 from reconcile.rules.outcomes import Code
 from reconcile.runs import comparison
-from reconcile.tables import Run, RunFinding
+from reconcile.tables.runs import Run, RunFinding
 from reports.query import Source
 from reports.shapes.spans import Row, Span
 from reports.standing import CodeTotal, totals_by_code

@@ -9,7 +9,7 @@ from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import LANGUAGES, Message, word
 from reconcile.desk import worklist
 from reconcile.desk.worklist import RowOutcome
-from reconcile.tables import Run
+from reconcile.tables.runs import Run
 from reports import frames
 from reports.owners import check_owner
 from reports.query import calendars_of

@@ -15,7 +15,8 @@ from consumer.facts.tables.types import core_of
 from reconcile.kept.records import EXCEPTION_KEYS, read_summary
 from reconcile.rules.at_risk import Stake, add_up_risks
 from reconcile.rules.outcomes import PAYOUT_COLUMNS, SEVERITIES, Code
-from reconcile.tables import ExceptionRow, PayoutResult, Run, RunFinding
+from reconcile.tables.desk import ExceptionRow
+from reconcile.tables.runs import PayoutResult, Run, RunFinding
 from reports.asking import fold
 from reports.frames import decode, exception_rows, latest_runs, of_runs
 from reports.listing import Listing, Statement, Wanted, ask, count, fold_cell

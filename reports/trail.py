@@ -15,7 +15,8 @@ from consumer.facts.store import Store, insert_once
 from consumer.facts.tables.inbox import EventReplay
 from consumer.facts.tables.types import core_of
 from consumer.facts.trails import Sink, SinkError, open_sink
-from reconcile.tables import Decision, ExceptionChange, RemovedFile
+from reconcile.tables.books import RemovedFile
+from reconcile.tables.desk import Decision, ExceptionChange
 from reports.tables import AuditEntry, Identity, TrailMark, User
 
 log = structlog.get_logger("cuadre.trail")

@@ -12,7 +12,7 @@ from consumer.facts.tables.sync import Window, WindowState
 from reconcile.kept import records
 from reconcile.rules.at_risk import Total
 from reconcile.rules.outcomes import APPLIED, Outcome
-from reconcile.tables import Run
+from reconcile.tables.runs import Run
 from reports import run_history
 
 RUNS = 30

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from consumer.facts.installation import Installation
 from reconcile.kept import chunks
 from reconcile.kept.chunks import Stretch
-from reconcile.tables import Run
+from reconcile.tables.runs import Run
 from reports import bank, catalogue, frames
 from reports.query import Query, Source
 from reports.shapes import build

@@ -13,7 +13,7 @@ from app import _claim_demo
 from consumer.commands.terminal import CommandError
 from consumer.facts.installation import Installation
 from consumer.facts.tables.sync import Checkpoint, Window
-from reconcile.tables import InvoiceFile
+from reconcile.tables.books import InvoiceFile
 from sandbox.demo import alone_in
 
 

@@ -37,7 +37,7 @@ from reconcile.books.page_tables import is_spreadsheet_xml, is_web_page
 from reconcile.books.proposals import Proposal, propose_columns
 from reconcile.books.sheets import beginning_of
 from reconcile.books.swift import is_mt940, read_mt940
-from reconcile.tables import BankFile, BankLine, BankMapping
+from reconcile.tables.books import BankFile, BankLine, BankMapping
 
 _ID_LENGTH = 20
 NO_HEADER = "books.no_bank_header"

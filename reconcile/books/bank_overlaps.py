@@ -10,7 +10,7 @@ from consumer.facts.messages import Message, Value
 from reconcile.books.bank_statements import Statement
 from reconcile.books.dialects import ADVICE_FORMS, SHEET_FORMS
 from reconcile.books.documents import NO_LINE, Reject
-from reconcile.tables import BankFile
+from reconcile.tables.books import BankFile
 
 
 @dataclass(frozen=True, slots=True)

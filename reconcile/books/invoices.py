@@ -22,7 +22,8 @@ from consumer.facts.work import Completion
 from reconcile.books.documents import NO_LINE, Document, Reject
 from reconcile.books.headers import MappingError, read_mapping
 from reconcile.books.reading import Reading, read_invoices
-from reconcile.tables import InvoiceFile, LocalInvoice, LocalInvoiceBefore, LocalInvoiceChange, Period
+from reconcile.tables.books import InvoiceFile, LocalInvoice, LocalInvoiceBefore, LocalInvoiceChange
+from reconcile.tables.closing import Period
 
 _FIELDS = tuple(field.name for field in fields(Document) if field.name not in {"doc_key", "is_void"})
 # What is said of a customer.

@@ -24,7 +24,7 @@ from reconcile.books.cells import Row, Sheet, SheetError, to_text
 from reconcile.books.documents import NO_LINE, Reject
 from reconcile.books.headers import normalise
 from reconcile.books.sheets import read_sheets
-from reconcile.tables import PayoutReport, ProviderFee
+from reconcile.tables.books import PayoutReport, ProviderFee
 
 COLUMNS = ("id", "amount", "fee", "resource_type")
 # Longer ones are slips of the keyboard, and a payout full of them would add up to more than 63 bits hold.

@@ -17,7 +17,7 @@ from reconcile.books.documents import NO_LINE, Reject, to_written
 from reconcile.books.figures import FigureError, decide_rate_mark, to_rate
 from reconcile.books.headers import Vocabulary, find_header
 from reconcile.books.sheets import read_sheets
-from reconcile.tables import ExchangeRate
+from reconcile.tables.books import ExchangeRate
 
 COLUMNS: Vocabulary = {"on": ("date", "fecha", "dia"), "value": ("valor", "value", "rate", "tipo de cambio", "uf")}
 # Currencies that documents are priced in; the first is the usual one.

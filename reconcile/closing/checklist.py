@@ -18,7 +18,9 @@ from consumer.facts.tables.sync import Window, WindowState
 from reconcile.kept import chunks, extracts, records
 from reconcile.rules.at_risk import Stake, add_up_risks
 from reconcile.rules.outcomes import Recon
-from reconcile.tables import Decision, ExceptionRow, LocalInvoice, PayoutResult, Run
+from reconcile.tables.books import LocalInvoice
+from reconcile.tables.desk import Decision, ExceptionRow
+from reconcile.tables.runs import PayoutResult, Run
 
 CHECK_KEYS = ("check", "count", "amount", "currency", "day")
 _A_DAY = timedelta(days=1)

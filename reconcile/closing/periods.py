@@ -24,7 +24,8 @@ from reconcile.closing.figures import KEYS, Moved, figures_of, find_moved
 from reconcile.desk.decisions import Signature
 from reconcile.kept.records import last_closed, read_closed_periods
 from reconcile.rules.inputs import Result
-from reconcile.tables import EXCEPTION, ClosedFigure, ExceptionRow, Period, PeriodAdjustment
+from reconcile.tables.closing import EXCEPTION, ClosedFigure, Period, PeriodAdjustment
+from reconcile.tables.desk import ExceptionRow
 
 _DAY = timedelta(days=1)
 

@@ -25,7 +25,7 @@ from reconcile.books.dialects import DIALECTS
 from reconcile.books.rates import HOME_RATE, RATED_CURRENCIES, import_rates
 from reconcile.commands.files import make_undo, print_files, show_rejects, status_of
 from reconcile.desk.removals import Kind
-from reconcile.tables import BANK_LINE_KEYS, BankLine
+from reconcile.tables.books import BANK_LINE_KEYS, BankLine
 
 FILE_KEYS = (
     "connection", "file", "accepted", "imported", "format", "account_last4", "rows", "added", "known", "statements",

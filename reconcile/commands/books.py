@@ -27,7 +27,7 @@ from reconcile.books.reading import ControlTotal
 from reconcile.commands.files import make_undo, print_files, show_rejects, status_of
 from reconcile.desk.removals import Kind
 from reconcile.kept import records
-from reconcile.tables import LocalInvoice
+from reconcile.tables.books import LocalInvoice
 
 FILE_KEYS = (
     "connection", "file", "accepted", "imported", "rows", "added", "changed", "unchanged", "repeated", "encoding",

@@ -14,7 +14,7 @@ from consumer.facts.money import MoneyError, format_decimal, to_minor
 from consumer.facts.work import Completion
 from reconcile.desk import decisions
 from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
-from reconcile.tables import Decision
+from reconcile.tables.desk import Decision
 
 DECISION_KEYS = (
     "connection", "decision_id", "kind", "resource_id", "doc_key", "amount", "reason_type", "reason", "author", "at",

@@ -34,7 +34,7 @@ from reconcile.exceptions.life import State
 from reconcile.kept import records
 from reconcile.kept.records import evidence_of
 from reconcile.rules.outcomes import SEVERITIES
-from reconcile.tables import ExceptionChange, ExceptionRow
+from reconcile.tables.desk import ExceptionChange, ExceptionRow
 
 ROW_KEYS = ("line", "exception_id", "changed", "refused")
 CHANGE_KEYS = ("at", "author", "change", "before", "after")

@@ -18,7 +18,7 @@ from reconcile.rules.cross_checks import check_pair, choose_candidates, name_fir
 from reconcile.rules.inputs import PAYMENT_TYPES, rows_of
 from reconcile.rules.outcomes import Failure
 from reconcile.rules.terms import to_rules
-from reconcile.tables import Run
+from reconcile.tables.runs import Run
 
 _WIDTH, _INDENT, _NAME = 100, 2, 26
 # In the place of a document's key: decisions about the payment as such.

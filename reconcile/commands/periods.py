@@ -23,7 +23,7 @@ from reconcile.commands.decisions import author_option, signature
 from reconcile.commands.printed import in_english
 from reconcile.runs import close_period as closing
 from reconcile.runs.close_period import PeriodError
-from reconcile.tables import PERIOD_KEYS, Period
+from reconcile.tables.closing import PERIOD_KEYS, Period
 
 ADJUSTMENT_KEYS = ("period", "run_id", "found_at", "kind", "subject", "before", "after")
 

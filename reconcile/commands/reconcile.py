@@ -38,7 +38,7 @@ from reconcile.rules.pipeline import UnbalancedError
 from reconcile.runs.nightly import NightlyOutcome, join
 from reconcile.runs.run import TOTALS, RunOutcome, UnknownPayoutError, Watch, ignore_step
 from reconcile.runs.run import run as start_run
-from reconcile.tables import Run
+from reconcile.tables.runs import Run
 
 OUTCOME_KEYS = (
     "connection", "run_id", "number", "as_of", "complete", "new", "dry_run", "payouts", "payouts_closed",

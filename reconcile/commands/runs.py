@@ -30,7 +30,7 @@ from reconcile.rules.pipeline import UnbalancedError
 from reconcile.runs import comparison, reruns
 from reconcile.runs.reruns import Difference, Held, Rerun
 from reconcile.runs.run import RunOutcome, is_published
-from reconcile.tables import Run
+from reconcile.tables.runs import Run
 
 DIFF_KEYS = (*comparison.KEYS, "connection")
 RERUN_KEYS = ("connection", "run_id", "number", "as_of", "same", "changed_since", "rows_dropped_at", "restored", "rows",

@@ -22,7 +22,8 @@ from consumer.facts.tables.provider import Charge, PaymentIntent
 from consumer.facts.tables.types import core_of
 from reconcile.exceptions.life import GONE, State
 from reconcile.kept.records import last_closed
-from reconcile.tables import Decision, ExceptionChange, ExceptionRow, LocalInvoice
+from reconcile.tables.books import LocalInvoice
+from reconcile.tables.desk import Decision, ExceptionChange, ExceptionRow
 
 LONGEST_TEXT = 2000
 

@@ -17,20 +17,19 @@ from consumer.facts.messages import Message, RefusalError
 from consumer.facts.store import Turn, take_turn
 from reconcile.desk.decisions import LONGEST_TEXT, Signature
 from reconcile.kept.records import read_closed_periods
-from reconcile.tables import (
+from reconcile.tables.books import (
     BankFile,
     BankLine,
     BankMapping,
-    ClosedFigure,
-    Decision,
     InvoiceFile,
     LocalInvoice,
     LocalInvoiceBefore,
     LocalInvoiceChange,
-    PayoutResult,
-    Period,
     RemovedFile,
 )
+from reconcile.tables.closing import ClosedFigure, Period
+from reconcile.tables.desk import Decision
+from reconcile.tables.runs import PayoutResult
 
 # At most so many reasons are listed.
 MOST_REASONS = 20

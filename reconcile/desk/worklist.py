@@ -18,7 +18,7 @@ from reconcile.desk import decisions
 from reconcile.desk.decisions import DecisionError, Kind, Pair, Signature
 from reconcile.exceptions.life import State
 from reconcile.kept.records import EXCEPTION_KEYS
-from reconcile.tables import ExceptionRow
+from reconcile.tables.desk import ExceptionRow
 
 # The document to match by hand with the payment of the row.
 MATCH = "match_to"

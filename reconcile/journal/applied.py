@@ -11,7 +11,7 @@ from reconcile.journal.accounts import AccountsError
 from reconcile.journal.collected import Terms, find_applied
 from reconcile.journal.entries import Book
 from reconcile.journal.source import load_accounts, read_lines, read_payouts
-from reconcile.tables import Run
+from reconcile.tables.runs import Run
 
 _READ = (
     "payout_id", "resource_type", "resource_subtype", "resource_id", "local_date", "currency", "customer_tax_id",

@@ -14,7 +14,7 @@ from consumer.facts.tables.types import core_of
 from reconcile.journal.booking import BookedEntry
 from reconcile.journal.entries import JournalError
 from reconcile.journal.exporting import EARLIEST, Head, Moved, Remembered
-from reconcile.tables import JournalEntry, JournalExport
+from reconcile.tables.closing import JournalEntry, JournalExport
 
 _NAMES = ("key", "sequence", "on", "currency", "clearing", "digest", "content")
 _decode = msgspec.json.Decoder(BookedEntry).decode

@@ -16,7 +16,7 @@ from reconcile.journal.remembered import recall
 from reconcile.journal.source import load_accounts, open_book
 from reconcile.kept import chunks
 from reconcile.kept.records import last_closed
-from reconcile.tables import Run
+from reconcile.tables.runs import Run
 
 
 def list_entries(

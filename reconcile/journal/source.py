@@ -24,7 +24,9 @@ from reconcile.kept import chunks, extracts
 from reconcile.kept.records import find_run, last_run, read_closed_periods
 from reconcile.reading.fee_documents import read_fee_documents
 from reconcile.rules.clearing import ClearingError
-from reconcile.tables import Decision, Period, Run
+from reconcile.tables.closing import Period
+from reconcile.tables.desk import Decision
+from reconcile.tables.runs import Run
 
 
 @dataclass(frozen=True, slots=True)

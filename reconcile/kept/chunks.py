@@ -25,7 +25,7 @@ from reconcile.rules.outcomes import (
     STORED_DOCUMENT_COLUMNS,
     STORED_LINE_COLUMNS,
 )
-from reconcile.tables import PayoutResult, ResultChunk, Run
+from reconcile.tables.runs import PayoutResult, ResultChunk, Run
 
 LINE, DOCUMENT, PAYOUT = "line", "document", "payout"
 RECEIVABLE, TRANSIT, ROLLFORWARD, FIGURE, FEE = "receivable", "transit", "rollforward", "figure", "fee"

@@ -33,7 +33,7 @@ from reconcile.rules.inputs import (
     to_types,
 )
 from reconcile.rules.outcomes import DEAD, FeeSource
-from reconcile.tables import PayoutResult, Run
+from reconcile.tables.runs import PayoutResult, Run
 
 OF_LINES, OF_PAYOUTS, OF_DOCUMENTS = "payout-detail", "payout-summary", "documents"
 

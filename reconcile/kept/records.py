@@ -16,15 +16,10 @@ from consumer.facts.store import Row
 from reconcile.kept import chunks
 from reconcile.rules.findings import count_bank_days
 from reconcile.rules.outcomes import DOCUMENT_COLUMNS, PAYOUT_COLUMNS, STORED_LINE_COLUMNS, to_age_bucket
-from reconcile.tables import (
-    ExceptionRow,
-    InvoiceFile,
-    LocalInvoice,
-    LocalInvoiceChange,
-    PayoutResult,
-    Period,
-    Run,
-)
+from reconcile.tables.books import InvoiceFile, LocalInvoice, LocalInvoiceChange
+from reconcile.tables.closing import Period
+from reconcile.tables.desk import ExceptionRow
+from reconcile.tables.runs import PayoutResult, Run
 
 EXCEPTION_KEYS = (
     "exception_id", "code", "severity", "title", "opened_on", "last_seen_on", "age_business_days", "age_bucket",

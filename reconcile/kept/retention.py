@@ -15,7 +15,7 @@ from sqlmodel import Session, col, select
 
 from reconcile.kept.records import read_closed_periods
 from reconcile.kept.snapshots import DRAFT
-from reconcile.tables import PayoutResult, ResultChunk, Run, RunFinding
+from reconcile.tables.runs import PayoutResult, ResultChunk, Run, RunFinding
 
 WHOLE_DAYS = 35
 # Drafts and inputs that were touched within this time may be in use.

@@ -21,7 +21,7 @@ from consumer.facts.tables.types import core_of
 from reconcile.books.bank_statements import LAST_DIGITS, account_digits
 from reconcile.books.dialects import ADVICE_FORMS
 from reconcile.rules.inputs import BANK, to_types
-from reconcile.tables import BankFile, BankLine
+from reconcile.tables.books import BankFile, BankLine
 
 _DAY = len("2026-10-31")
 _NAME_LENGTH = 16

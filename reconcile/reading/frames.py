@@ -78,7 +78,8 @@ from reconcile.rules.inputs import (
 )
 from reconcile.rules.streams import STREAMS
 from reconcile.rules.terms import to_rules, to_tariff
-from reconcile.tables import Decision, ExchangeRate, LocalInvoice, ProviderFee
+from reconcile.tables.books import ExchangeRate, LocalInvoice, ProviderFee
+from reconcile.tables.desk import Decision
 
 
 @dataclass(frozen=True, slots=True)

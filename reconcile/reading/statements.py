@@ -13,7 +13,7 @@ from consumer.facts.installation import Connection
 from consumer.facts.tables.provider import AccountMovement, AccountStatement
 from reconcile.books.bank_statements import account_digits
 from reconcile.reading.bank import Accounts
-from reconcile.tables import BankFile, BankLine
+from reconcile.tables.books import BankFile, BankLine
 
 _INBOUND = "inbound"
 

@@ -18,7 +18,7 @@ from reconcile.desk.decisions import Signature
 from reconcile.kept.records import last_closed, last_run
 from reconcile.rules.inputs import Result
 from reconcile.runs.run import Watch, ignore_step, run
-from reconcile.tables import Period
+from reconcile.tables.closing import Period
 
 # What pages and commands use.
 __all__ = ["Check", "Frozen", "PeriodError", "close_period", "look_before_closing", "reopen_period"]

@@ -31,7 +31,7 @@ from reconcile.kept.snapshots import Manifest
 from reconcile.rules import inputs as rules
 from reconcile.rules.columns import BETWEEN, to_one_array
 from reconcile.rules.inputs import Result
-from reconcile.tables import ResultChunk, Run, RunFinding
+from reconcile.tables.runs import ResultChunk, Run, RunFinding
 
 KEYS = ("kind", "subject", "before", "after", "cause")
 _NO_WORDS = ""

@@ -8,7 +8,7 @@ from sqlmodel import col
 
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
-from reconcile.tables import Run
+from reconcile.tables.runs import Run
 
 _LOG = logging.getLogger("cuadre.events")
 

@@ -1,42 +1,21 @@
 """A closing that a person asked for on a page: ordered there, and done by a process of its own."""
 
-from datetime import date, datetime
 from enum import StrEnum
 
 import sqlalchemy as sa
-from sqlmodel import Field, Session, SQLModel, col
+from sqlmodel import Session, col
 
 from consumer.facts import approvals
 from consumer.facts.approvals import ApprovalNeededError, Subject
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
-from consumer.facts.tables.types import moment
 from consumer.facts.work import WorkError
 from reconcile.closing.periods import PeriodError
 from reconcile.desk.decisions import Signature
 from reconcile.rules.pipeline import UnbalancedError
 from reconcile.runs.close_period import close_period
 from reconcile.runs.run import Watch
-
-
-class ClosingOrder(SQLModel, table=True):
-    """Days that a person asked to close on a page, done in a process of its own; `words` say how that ended."""
-
-    __tablename__ = "closing_order"
-
-    id: int | None = Field(default=None, primary_key=True)
-    connection: str = Field(index=True)
-    until: date
-    as_of: date | None = None
-    reason: str
-    author: str
-    person_id: int | None = None
-    # The request that a second person approved.
-    request_id: int | None = None
-    ordered_at: datetime = moment(optional=False)
-    state: str
-    period_id: int | None = None
-    words: str = ""
+from reconcile.tables.closing import ClosingOrder
 
 
 class OrderState(StrEnum):

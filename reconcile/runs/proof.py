@@ -15,7 +15,8 @@ from reconcile.kept.records import read_closed_periods, runs
 from reconcile.kept.snapshots import SnapshotError
 from reconcile.rules.pipeline import UnbalancedError
 from reconcile.runs import comparison, reruns
-from reconcile.tables import EXCEPTION, ClosedFigure, Period, Run
+from reconcile.tables.closing import EXCEPTION, ClosedFigure, Period
+from reconcile.tables.runs import Run
 
 
 def prove(restored: Installation, live: Installation) -> Iterator[Proof]:

@@ -34,7 +34,8 @@ from reconcile.exceptions.life import (
 )
 from reconcile.kept import chunks, extracts, packing
 from reconcile.rules.inputs import Finding, Result
-from reconcile.tables import ExceptionChange, ExceptionRow, PayoutResult, ResultChunk, Run, RunFinding
+from reconcile.tables.desk import ExceptionChange, ExceptionRow
+from reconcile.tables.runs import PayoutResult, ResultChunk, Run, RunFinding
 
 Values: TypeAlias = tuple[object, ...]
 _PAYOUT = ("payout_id", "status_recon", "difference", "payout_date", "columns")

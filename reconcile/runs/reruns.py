@@ -21,7 +21,7 @@ from reconcile.kept.snapshots import Snapshot
 from reconcile.rules.inputs import Finding, Result
 from reconcile.runs.publication import insert_results, payout_rows
 from reconcile.runs.run import RunOutcome, Watch, ignore_step, is_published, judge, matching_step, narrow, to_outcome
-from reconcile.tables import PayoutResult, Run, RunFinding
+from reconcile.tables.runs import PayoutResult, Run, RunFinding
 
 Row: TypeAlias = Mapping[str, object]
 Rows: TypeAlias = Mapping[str, Row]

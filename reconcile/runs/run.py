@@ -45,7 +45,7 @@ from reconcile.runs.publication import (
     stage_results,
     write_merge,
 )
-from reconcile.tables import Run
+from reconcile.tables.runs import Run
 
 Rules: TypeAlias = Callable[[Inputs], Result]
 # Called with each step of a run before it begins.

@@ -11,20 +11,22 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import SQLModel
 
-from consumer.facts import tables
+from consumer.facts import tables as provider_tables
 from consumer.facts.tables.provider import ProviderObject, SaleObject
+from reconcile import tables as own_tables
 
 BODY, NAME, VALUE, TEXT, RAW, DOCUMENT, PACKED = "body", "name", "value", "text", "raw", "document", "packed"
 # What an erasing rewrites; what staff leave goes by its age.
 REWRITTEN = {BODY, NAME, VALUE, TEXT, RAW, DOCUMENT, PACKED}
-_FURTHER = ("reconcile.tables", "reconcile.runs.ordered_closing", "reports.tables")
+_PACKAGES = (provider_tables, own_tables)
 KEPT_KEYS = ("place", "column", "kind", "what")
 
 
 @cache
 def list_tables() -> list[sa.Table]:
     """Return every table there is, also those that this process has not needed yet."""
-    for place in (*(f"{tables.__name__}.{one.name}" for one in iter_modules(tables.__path__)), *_FURTHER):
+    kept = [f"{package.__name__}.{one.name}" for package in _PACKAGES for one in iter_modules(package.__path__)]
+    for place in (*kept, "reports.tables"):
         import_module(place)
     return SQLModel.metadata.sorted_tables
 

@@ -26,7 +26,7 @@ from consumer.facts.tables.provider import AccountMovement, AccountStatement, Li
 from consumer.facts.tables.sync import ERASED_DOCUMENT, StatementDocument
 from consumer.facts.tables.types import core_of
 from reconcile.kept import snapshots
-from reconcile.tables import Period
+from reconcile.tables.closing import Period
 from reports import people
 from reports.erasing.declared import PACKED, REWRITTEN, columns_of, list_tables
 from reports.erasing.finding import ErasureError, Person, find_person, search

@@ -17,7 +17,8 @@ from consumer.facts.tables.provider import Customer, Entity
 from consumer.facts.tables.types import core_of
 from consumer.facts.texts import ERASED
 from reconcile.kept import chunks
-from reconcile.tables import LocalInvoice, Run
+from reconcile.tables.books import LocalInvoice
+from reconcile.tables.runs import Run
 from reports.erasing.declared import objects_of_provider
 
 _ROWS = 500

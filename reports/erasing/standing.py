@@ -11,7 +11,7 @@ from consumer.facts.money import format_decimal
 from consumer.facts.tables.provider import Charge, Dispute, PaymentIntent, ProviderObject, Refund
 from consumer.facts.tables.types import core_of
 from reconcile.kept import chunks
-from reconcile.tables import LocalInvoice
+from reconcile.tables.books import LocalInvoice
 from reports.erasing.finding import Person, rows_of_newest_run
 
 # States that are an end; a refund that failed may be asked for again, as a new one.

@@ -13,7 +13,9 @@ from consumer.facts.columns import Kind, to_columns
 from consumer.facts.installation import Connection, Installation
 from reconcile.kept import snapshots
 from reconcile.kept.records import read_closed_periods
-from reconcile.tables import EXCEPTION, ClosedFigure, Decision, ExceptionChange, Period, Run
+from reconcile.tables.closing import EXCEPTION, ClosedFigure, Period
+from reconcile.tables.desk import Decision, ExceptionChange
+from reconcile.tables.runs import Run
 from reports import catalogue, files, frames
 from reports.directory import LISTINGS
 from reports.files import Shape

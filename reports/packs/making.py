@@ -26,7 +26,7 @@ from reconcile.journal.source import choose_period, load_accounts
 from reconcile.kept import snapshots
 from reconcile.kept.records import find_run, read_closed_periods, read_summary
 from reconcile.kept.snapshots import SnapshotError
-from reconcile.tables import EXCEPTION, ClosedFigure, Period
+from reconcile.tables.closing import EXCEPTION, ClosedFigure, Period
 from reports import frames
 from reports.files import Shape
 from reports.packs import container, sealing, summary

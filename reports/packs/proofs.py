@@ -12,7 +12,8 @@ from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import RefusalError, translate, word
 from reconcile.kept import chunks
 from reconcile.kept.records import read_summary
-from reconcile.tables import Decision, ExceptionRow, Run
+from reconcile.tables.desk import Decision, ExceptionRow
+from reconcile.tables.runs import Run
 from reports import frames
 from reports.names import join_name, name_merchant
 from reports.packs.manifest import load_private_key

@@ -11,7 +11,8 @@ from consumer.facts.messages import Message, RefusalError, translate
 from consumer.facts.tables.approvals import ApprovalRequest
 from reconcile.desk import decisions
 from reconcile.desk.decisions import Adjustment, Pair, Signature
-from reconcile.runs.ordered_closing import ClosingOrder, OrderState
+from reconcile.runs.ordered_closing import OrderState
+from reconcile.tables.closing import ClosingOrder
 from reports.pages import closing, desk
 from reports.pages.protection import need
 from reports.pages.words import refusal

@@ -13,7 +13,7 @@ from consumer.facts.store import batches
 from reconcile.desk import decisions
 from reconcile.desk.decisions import DecisionError, Pair, Signature
 from reconcile.rules.at_risk import Stake, add_up_risks
-from reconcile.tables import ExceptionRow
+from reconcile.tables.desk import ExceptionRow
 from reports import standing
 from reports.asking import AskedError
 from reports.cases import to_evidence

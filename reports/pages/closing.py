@@ -11,7 +11,8 @@ from consumer.facts.tables.jobs import TickState, find_newest, to_shown
 from consumer.facts.work import ErrandRefusedError, closing_job
 from reconcile.runs import ordered_closing
 from reconcile.runs.close_period import PeriodError, look_before_closing
-from reconcile.runs.ordered_closing import ClosingOrder, OrderState
+from reconcile.runs.ordered_closing import OrderState
+from reconcile.tables.closing import ClosingOrder
 from reports import run_history
 from reports.pages import desk
 from reports.pages.desk import BadQueryError

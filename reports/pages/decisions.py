@@ -13,7 +13,7 @@ from consumer.facts.messages import translate
 from consumer.facts.money import MoneyError, to_minor
 from reconcile.desk import decisions
 from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
-from reconcile.tables import ExceptionRow
+from reconcile.tables.desk import ExceptionRow
 from reports import bookkeeping, cases, standing
 from reports.dossiers import find_dossier
 from reports.owners import check_owner, find_owners

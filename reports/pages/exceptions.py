@@ -10,7 +10,8 @@ from sqlmodel import Session
 from consumer.facts.tables.types import core_of
 from reconcile.desk.worklist import WorklistError
 from reconcile.rules.outcomes import SEVERITIES, Code
-from reconcile.tables import ExceptionRow, Run
+from reconcile.tables.desk import ExceptionRow
+from reconcile.tables.runs import Run
 from reports import catalogue, files, frames, standing
 from reports import listing as listings
 from reports import sheet as sheets

@@ -16,7 +16,7 @@ from consumer.facts.messages import Message, translate
 from consumer.facts.work import ErrandRefusedError, Errands
 from reconcile.kept import records
 from reconcile.runs import comparison
-from reconcile.tables import Run
+from reconcile.tables.runs import Run
 from reports import operations, run_history, trends
 from reports.directory import LISTINGS
 from reports.listing import OPERATION, Listing

@@ -15,7 +15,7 @@ from consumer.facts.tables.jobs import TickState, find_newest, to_shown
 from consumer.facts.work import ErrandRefusedError, Errands, run_job
 from reconcile.runs import comparison
 from reconcile.runs.comparison import Change
-from reconcile.tables import Run
+from reconcile.tables.runs import Run
 from reports import run_history, standing
 from reports.pages import desk, pending
 from reports.pages.protection import need

@@ -12,7 +12,7 @@ from sqlmodel import Session
 from consumer.facts.completeness import complete_until
 from consumer.facts.installation import Connection
 from consumer.facts.messages import translate
-from reconcile.tables import Run
+from reconcile.tables.runs import Run
 from reports import bookkeeping, morning, operations, run_history, standing, trends
 from reports.morning import Change, News
 from reports.pages import desk, drawing, saved

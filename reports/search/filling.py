@@ -17,7 +17,7 @@ from consumer.facts.installation import Connection, Installation
 from consumer.facts.store import Store, Turn, batches, one_of, take_turn, to_ids
 from consumer.facts.tables.provider import Customer
 from consumer.facts.tables.types import core_of
-from reconcile.tables import LocalInvoiceChange, RemovedFile
+from reconcile.tables.books import LocalInvoiceChange, RemovedFile
 from reports import standing
 from reports.search.sources import SOURCES, Context, Source
 from reports.search.words import to_line

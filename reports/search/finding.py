@@ -17,7 +17,9 @@ from consumer.facts.tables.provider import Charge, Dispute, PaymentIntent, Payou
 from consumer.facts.tables.types import core_of
 from reconcile.kept import chunks, extracts
 from reconcile.rules.outcomes import Code
-from reconcile.tables import BankLine, ExceptionRow, LocalInvoice, PayoutResult, Run
+from reconcile.tables.books import BankLine, LocalInvoice
+from reconcile.tables.desk import ExceptionRow
+from reconcile.tables.runs import PayoutResult, Run
 from reports import names
 from reports.frames import latest_runs, of_runs
 from reports.names import Reader, join_name, name_money

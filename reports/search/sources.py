@@ -9,7 +9,8 @@ from sqlmodel import SQLModel
 
 from consumer.facts.clock import local_date
 from consumer.facts.tables.provider import Charge, Dispute, PaymentIntent, Payout, Refund
-from reconcile.tables import BankLine, ExceptionRow, LocalInvoice
+from reconcile.tables.books import BankLine, LocalInvoice
+from reconcile.tables.desk import ExceptionRow
 from reports.search.words import index_amount, index_day, index_key, index_text, join
 
 # One row by the names of its columns.

@@ -23,7 +23,7 @@ from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.jobs import Tick
 from consumer.jobs import ticks
 from consumer.jobs.schedule import Job, run_due
-from reconcile.tables import Run
+from reconcile.tables.runs import Run
 from sandbox.remote import TEST_KEY, Steer
 from sandbox.serve import RunningSandbox
 from tests.ports import free_port

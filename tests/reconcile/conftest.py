@@ -22,7 +22,7 @@ from consumer.facts.tables.provider import Charge, Dispute, PaymentIntent, Payou
 from consumer.facts.tables.sync import Checkpoint
 from cuadre import Commands
 from reconcile.rules.inputs import DOCUMENT_RESULTS, LINES, SUMMARY, Finding, Inputs, Result, empty_frame, to_types
-from reconcile.tables import LocalInvoice, ProviderFee
+from reconcile.tables.books import LocalInvoice, ProviderFee
 
 NOON = datetime(2026, 9, 10, 15, 0, tzinfo=UTC)
 STREAMS = ("events", "payouts", "payment-intents", "charges", "refunds", "disputes")

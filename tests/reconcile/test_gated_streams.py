@@ -27,7 +27,7 @@ from reconcile.kept.snapshots import Scope
 from reconcile.rules.streams import ITEMS_STREAM, STREAMS
 from reconcile.runs import run as runs
 from reconcile.runs.run import RunOutcome, take_snapshot
-from reconcile.tables import ExceptionRow
+from reconcile.tables.desk import ExceptionRow
 from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
 from tests.merchant import settings_of

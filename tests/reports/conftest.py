@@ -27,7 +27,8 @@ from reconcile.kept import chunks, extracts, packing
 from reconcile.rules.inputs import BANK_RESULTS, DAY, DOCUMENT_RESULTS, MOMENT, TEXT, Result, Schema, to_types
 from reconcile.rules.inputs import LINES as LINE_COLUMNS
 from reconcile.runs.ordered_closing import carry_out
-from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run
+from reconcile.tables.desk import ExceptionRow
+from reconcile.tables.runs import PayoutResult, ResultChunk, Run
 from reports import people
 from reports.pages import register
 from reports.people import Role, add_user, to_user

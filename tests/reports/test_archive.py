@@ -16,7 +16,8 @@ from sqlmodel import col
 from consumer.facts.installation import Installation
 from consumer.facts.tables.jobs import SharedFile
 from consumer.facts.work import Completion
-from reconcile.tables import ExceptionRow, Period
+from reconcile.tables.closing import Period
+from reconcile.tables.desk import ExceptionRow
 from reports import archive
 from reports.listing import Wanted
 from reports.tables import ReportFile

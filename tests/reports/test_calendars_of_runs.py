@@ -10,7 +10,8 @@ from flask.testing import FlaskClient
 from sqlmodel import col
 
 from consumer.facts.installation import Installation
-from reconcile.tables import ExceptionRow, Run
+from reconcile.tables.desk import ExceptionRow
+from reconcile.tables.runs import Run
 from reports import catalogue, columnar, sheet, windows
 from reports.export import PROFILES, to_csv
 from reports.pages.views import add_up_ages

@@ -8,7 +8,7 @@ import pytest
 
 from consumer.facts.installation import Installation
 from consumer.facts.tables.sync import Drift
-from reconcile.tables import PayoutResult, RunFinding
+from reconcile.tables.runs import PayoutResult, RunFinding
 from reports import catalogue
 from reports.query import Query
 from reports.shapes.spans import Span

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from consumer.facts.installation import Installation
 from consumer.facts.tables.provider import PayoutItem
 from cuadre import Commands
-from reconcile.tables import ProviderFee
+from reconcile.tables.books import ProviderFee
 from tests.merchant import settings_of
 from tests.reconcile.conftest import World
 from tests.reports.conftest import drop_extracts

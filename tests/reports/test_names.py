@@ -5,7 +5,7 @@ from typing import Any
 
 from consumer.facts.store import Store
 from consumer.facts.tables.provider import Charge, Customer, PaymentIntent, Payout, Refund
-from reconcile.tables import LocalInvoice
+from reconcile.tables.books import LocalInvoice
 from reports.names import Reader, name_documents, name_items, name_payouts
 
 AT = datetime(2026, 11, 3, 1, 30, tzinfo=UTC)  # the evening of the 2nd in Santiago

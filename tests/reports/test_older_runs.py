@@ -12,7 +12,7 @@ from sqlmodel import Session, col
 
 from consumer.facts.installation import Installation
 from reconcile.kept import chunks, records
-from reconcile.tables import PayoutResult, ResultChunk, Run
+from reconcile.tables.runs import PayoutResult, ResultChunk, Run
 from reports import catalogue, standing, windows
 from reports.query import Query
 

@@ -12,7 +12,8 @@ from sqlmodel import col
 
 from consumer.facts.installation import Installation
 from reconcile.kept import chunks, extracts
-from reconcile.tables import ExceptionRow, ResultChunk
+from reconcile.tables.desk import ExceptionRow
+from reconcile.tables.runs import ResultChunk
 from reports import frames
 from reports.shapes.spans import WHOLE, Span
 

@@ -8,7 +8,7 @@ from sqlmodel import col
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
-from reconcile.tables import ExceptionRow
+from reconcile.tables.desk import ExceptionRow
 from reports import files, sheet
 from reports.export import Format
 from reports.files import Shape

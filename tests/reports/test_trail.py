@@ -13,7 +13,7 @@ import pytest
 from consumer.facts.installation import Installation
 from consumer.facts.settings import ConfigError
 from consumer.facts.store import Store
-from reconcile.tables import Decision, ExceptionChange
+from reconcile.tables.desk import Decision, ExceptionChange
 from reports.alarms import find_signals
 from reports.people import note
 from reports.trail import hand_on

@@ -9,7 +9,7 @@ import pytest
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.sync import Window
-from reconcile.tables import Run
+from reconcile.tables.runs import Run
 from reports import trends
 
 NOON = datetime(2026, 10, 8, 12, 0, tzinfo=UTC)

@@ -39,7 +39,7 @@ from reconcile.rules.payouts import place_items
 from reconcile.rules.pipeline import open_ledger
 from reconcile.rules.placement import place_keyed
 from reconcile.runs.run import run
-from reconcile.tables import LocalInvoice
+from reconcile.tables.books import LocalInvoice
 from tests.benchmarks.reconcile import trade
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -15,7 +15,7 @@ from consumer.facts.tables.provider import PaymentIntent, Payout, PayoutCount, P
 from consumer.facts.tables.sync import Checkpoint
 from consumer.facts.tables.types import core_of
 from consumer.facts.taxids import rut_check_digit
-from reconcile.tables import LocalInvoice
+from reconcile.tables.books import LocalInvoice
 
 START = datetime(2026, 9, 1, 13, tzinfo=UTC)
 AS_OF = date(2026, 10, 20)

@@ -18,7 +18,8 @@ from reconcile.kept import chunks
 from reconcile.rules.inputs import DOCUMENT_RESULTS, SUMMARY, Result, Schema, to_types
 from reconcile.rules.inputs import LINES as LINE_COLUMNS
 from reconcile.runs.publication import insert_results
-from reconcile.tables import ExceptionRow, ResultChunk, Run, RunFinding
+from reconcile.tables.desk import ExceptionRow
+from reconcile.tables.runs import ResultChunk, Run, RunFinding
 from reports.people import Role, add_user, to_user
 
 _A_CHUNK = 10_000

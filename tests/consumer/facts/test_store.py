@@ -9,15 +9,18 @@ import pytest
 import sqlalchemy as sa
 from sqlmodel import select
 
-from consumer.facts import migrating, schema, tables
+from consumer.facts import migrating, schema
+from consumer.facts import tables as consumer_tables
 from consumer.facts.bulk import insert_rows
 from consumer.facts.store import Store, insert_once, one_of, put, to_ids
 from consumer.facts.tables.sync import Checkpoint
 from consumer.facts.tables.types import core_of
+from reconcile import tables as reconcile_tables
 
 pytestmark = pytest.mark.both_databases
 
-CONSUMER_TABLES = [f"consumer.facts.tables.{path.stem}" for path in Path(tables.__path__[0]).glob("[a-z]*.py")]
+PACKAGES = (consumer_tables, reconcile_tables)
+MODULES = [f"{room.__name__}.{path.stem}" for room in PACKAGES for path in Path(room.__path__[0]).glob("[a-z]*.py")]
 MOMENT = datetime(2026, 10, 1, 3, 0, 0, 123456, tzinfo=UTC)
 
 
@@ -81,7 +84,7 @@ def test_a_failed_block_leaves_nothing(store: Store) -> None:
 
 def test_the_tables_are_those_of_the_migrations(store: Store) -> None:
     """Migrating an empty database gives exactly the declared tables, and migrating twice changes nothing."""
-    for module in ["reconcile.tables", "reports.tables", *CONSUMER_TABLES]:
+    for module in ["reports.tables", *MODULES]:
         importlib.import_module(module)
 
     schema.upgrade(store)

@@ -10,7 +10,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from reconcile.books.bank_files import BankOutcome, import_bank_file
 from reconcile.reading.bank import read_bank
-from reconcile.tables import BankLine
+from reconcile.tables.books import BankLine
 
 FILES = Path(__file__).parents[2] / "data" / "bank" / "dialects"
 ACCOUNT = "00012345678"

@@ -11,7 +11,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from reconcile.books.bank_files import BankOutcome, import_bank_file, read_bank_file
 from reconcile.books.bank_statements import BankFileError, BankReading
-from reconcile.tables import BankFile, BankLine
+from reconcile.tables.books import BankFile, BankLine
 
 DATA = Path(__file__).parents[2] / "data" / "bank"
 ACCOUNT = "0-001-234567-8"

@@ -9,7 +9,7 @@ from sqlmodel import col, select
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from reconcile.books.bank_files import BankOutcome, import_bank_file, read_bank_file
-from reconcile.tables import BankFile, BankLine
+from reconcile.tables.books import BankFile, BankLine
 
 HEADER = "Fecha;Descripción;Cargos;Abonos;Saldo\n"
 MORNING = HEADER + "05/10/2026;VENTA;;1.000;1.000\n05/10/2026;ABONO;;500;1.500\n"

@@ -15,7 +15,7 @@ import app
 from consumer.facts.installation import Installation
 from reconcile.books import folder as watching
 from reconcile.books.folder import QUIET_SECONDS, FolderWatch
-from reconcile.tables import BankLine, ExchangeRate, InvoiceFile, LocalInvoice
+from reconcile.tables.books import BankLine, ExchangeRate, InvoiceFile, LocalInvoice
 from reports.tables import AuditEntry
 from tests.reconcile.books.invoice_texts import GOOD, register_of
 

@@ -12,7 +12,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from consumer.facts.store import Store
 from reconcile.books.invoices import ImportOutcome, import_invoices
-from reconcile.tables import InvoiceFile, LocalInvoice, LocalInvoiceChange
+from reconcile.tables.books import InvoiceFile, LocalInvoice, LocalInvoiceChange
 from tests.merchant import start_apart
 from tests.thoroughness import for_run
 

@@ -12,7 +12,7 @@ from consumer.facts.settings import Connection
 from consumer.facts.work import Completion
 from reconcile.books.invoices import ImportOutcome, import_invoices
 from reconcile.books.reading import ControlTotal
-from reconcile.tables import InvoiceFile, LocalInvoice, LocalInvoiceChange
+from reconcile.tables.books import InvoiceFile, LocalInvoice, LocalInvoiceChange
 
 Row = TypeVar("Row", bound=SQLModel)
 DATA = Path(__file__).parents[2] / "data" / "invoices"

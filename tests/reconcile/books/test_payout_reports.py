@@ -14,7 +14,7 @@ from consumer.facts.settings import Connection
 from consumer.facts.work import Completion
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
 from reconcile.reading.frames import read_inputs
-from reconcile.tables import ProviderFee
+from reconcile.tables.books import ProviderFee
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World

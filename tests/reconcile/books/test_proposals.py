@@ -9,7 +9,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from reconcile.books.bank_files import BankOutcome, Confirmed, import_bank_file, read_bank_file
 from reconcile.books.proposals import propose_columns
-from reconcile.tables import BankLine, BankMapping
+from reconcile.tables.books import BankLine, BankMapping
 
 ACCOUNT = "0001234567890"
 HEADED = (

@@ -9,7 +9,7 @@ from sqlmodel import select
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from reconcile.books.rates import import_rates, read_rates
-from reconcile.tables import ExchangeRate
+from reconcile.tables.books import ExchangeRate
 
 
 @pytest.mark.parametrize(

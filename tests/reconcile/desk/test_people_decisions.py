@@ -11,7 +11,7 @@ from consumer.facts.settings import Connection
 from reconcile.desk import decisions
 from reconcile.desk.decisions import DecisionError, Pair, Signature
 from reconcile.reading.frames import read_inputs
-from reconcile.tables import Decision, ExceptionRow
+from reconcile.tables.desk import Decision, ExceptionRow
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World

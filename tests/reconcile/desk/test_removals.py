@@ -20,18 +20,17 @@ from reconcile.books.invoices import ImportOutcome, import_invoices
 from reconcile.desk import decisions, removals
 from reconcile.desk.decisions import Adjustment, Pair, Signature
 from reconcile.desk.removals import Kind, RemovalError
-from reconcile.tables import (
+from reconcile.tables.books import (
     BankFile,
     BankLine,
-    ClosedFigure,
     InvoiceFile,
     LocalInvoice,
     LocalInvoiceBefore,
     LocalInvoiceChange,
-    PayoutResult,
-    Period,
     RemovedFile,
 )
+from reconcile.tables.closing import ClosedFigure, Period
+from reconcile.tables.runs import PayoutResult
 from tests.merchant import start_apart
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from consumer.facts.tables.provider import TaxInvoice
 from cuadre import Commands
 from reconcile.journal.entries import JournalError
 from reconcile.journal.remembered import Made, remember
-from reconcile.tables import JournalEntry, JournalExport
+from reconcile.tables.closing import JournalEntry, JournalExport
 from tests.merchant import settings_of
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from reconcile.kept.retention import drop_inputs, find_droppable, prune
 from reconcile.rules.inputs import Inputs, Result
 from reconcile.runs import comparison
 from reconcile.runs.run import run
-from reconcile.tables import Period, Run
+from reconcile.tables.closing import Period
+from reconcile.tables.runs import Run
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World

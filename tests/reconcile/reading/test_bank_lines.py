@@ -8,7 +8,7 @@ import pytest
 
 from consumer.facts.bankdays import calendar_of
 from reconcile.reading.bank import FileLine, Imported, Movement, account_name, bank_lines
-from reconcile.tables import BankFile
+from reconcile.tables.books import BankFile
 
 CHILE = calendar_of("cl")
 LATE = datetime(2026, 10, 2, 1, 30, tzinfo=UTC)

@@ -11,7 +11,7 @@ from consumer.facts.settings import Connection
 from reconcile.books.bank_files import import_bank_file
 from reconcile.books.invoices import import_invoices
 from reconcile.runs.run import run
-from reconcile.tables import BankFile, BankLine, InvoiceFile, LocalInvoice, LocalInvoiceChange
+from reconcile.tables.books import BankFile, BankLine, InvoiceFile, LocalInvoice, LocalInvoiceChange
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World

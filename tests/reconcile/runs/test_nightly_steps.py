@@ -11,7 +11,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from consumer.facts.work import Completion, WorkError
 from reconcile.runs.nightly import Step, Steps, join, nightly
-from reconcile.tables import Run
+from reconcile.tables.runs import Run
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World

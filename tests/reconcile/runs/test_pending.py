@@ -16,7 +16,8 @@ from reconcile.kept import chunks
 from reconcile.kept.records import last_run, read_summary
 from reconcile.runs import comparison, pending
 from reconcile.runs.pending import Pending, find_pending
-from reconcile.tables import ExceptionRow, Run
+from reconcile.tables.desk import ExceptionRow
+from reconcile.tables.runs import Run
 from tests.thoroughness import for_run
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from reconcile.kept import packing, snapshots
 from reconcile.kept.retention import prune
 from reconcile.kept.snapshots import SnapshotError
 from reconcile.rules.inputs import PAYOUTS, empty_frame
-from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run, RunFinding
+from reconcile.tables.desk import ExceptionRow
+from reconcile.tables.runs import PayoutResult, ResultChunk, Run, RunFinding
 from tests.merchant import row_of, start_apart
 
 if TYPE_CHECKING:

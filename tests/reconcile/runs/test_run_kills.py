@@ -11,7 +11,9 @@ import sqlalchemy as sa
 from sqlmodel import SQLModel, col
 
 from consumer.facts.store import Store
-from reconcile.tables import ExceptionChange, ExceptionRow, LocalInvoice, ResultChunk, Run, RunFinding
+from reconcile.tables.books import LocalInvoice
+from reconcile.tables.desk import ExceptionChange, ExceptionRow
+from reconcile.tables.runs import ResultChunk, Run, RunFinding
 from tests.merchant import start_apart
 from tests.thoroughness import for_run
 

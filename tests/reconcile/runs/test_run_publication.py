@@ -21,7 +21,8 @@ from reconcile.desk import decisions
 from reconcile.kept import chunks, records
 from reconcile.rules.pipeline import UnbalancedError
 from reconcile.runs.run import RunOutcome, UnknownPayoutError, run
-from reconcile.tables import ExceptionChange, ExceptionRow, PayoutResult, Run, RunFinding
+from reconcile.tables.desk import ExceptionChange, ExceptionRow
+from reconcile.tables.runs import PayoutResult, Run, RunFinding
 
 pytestmark = pytest.mark.both_databases
 

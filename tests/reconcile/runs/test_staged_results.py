@@ -21,7 +21,8 @@ from reconcile.kept.snapshots import Scope
 from reconcile.runs import publication
 from reconcile.runs.publication import chunk_rows, stage_results
 from reconcile.runs.run import RunOutcome, explain, merge_exceptions, publish, run, take_snapshot
-from reconcile.tables import ExceptionChange, ExceptionRow, PayoutResult, ResultChunk, Run, RunFinding
+from reconcile.tables.desk import ExceptionChange, ExceptionRow
+from reconcile.tables.runs import PayoutResult, ResultChunk, Run, RunFinding
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World

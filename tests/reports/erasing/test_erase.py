@@ -40,14 +40,10 @@ from cuadre import Commands
 from reconcile.books.invoices import import_invoices
 from reconcile.desk.decisions import Signature
 from reconcile.runs.close_period import close_period
-from reconcile.tables import (
-    BankLine,
-    ClosedFigure,
-    ExceptionRow,
-    LocalInvoice,
-    PeriodAdjustment,
-    Run,
-)
+from reconcile.tables.books import BankLine, LocalInvoice
+from reconcile.tables.closing import ClosedFigure, PeriodAdjustment
+from reconcile.tables.desk import ExceptionRow
+from reconcile.tables.runs import Run
 from reports import archive, catalogue, files
 from reports.erasing.declared import columns_of, objects_of_provider, read_declared
 from reports.erasing.erase import erase_again

@@ -16,7 +16,8 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Dispute, PaymentIntent
-from reconcile.tables import BankFile, ClosedFigure, LocalInvoice, Period, PeriodAdjustment
+from reconcile.tables.books import BankFile, LocalInvoice
+from reconcile.tables.closing import ClosedFigure, Period, PeriodAdjustment
 from reports.directory import LISTINGS
 from reports.listing import BOOKS, OPERATION
 from reports.pages.views import PLACES

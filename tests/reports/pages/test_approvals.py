@@ -21,7 +21,9 @@ from consumer.facts.tables.approvals import ApprovalRequest
 from cuadre import Commands
 from reconcile.desk import decisions
 from reconcile.desk.decisions import Adjustment, Pair, Signature
-from reconcile.tables import Decision, LocalInvoice, Period
+from reconcile.tables.books import LocalInvoice
+from reconcile.tables.closing import Period
+from reconcile.tables.desk import Decision
 from reports.keys import Scope, create_token
 from reports.people import Role, add_user, disable_user, require_user, to_user
 from tests.merchant import settings_of

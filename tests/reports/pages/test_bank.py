@@ -7,7 +7,7 @@ from flask.testing import FlaskClient
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
-from reconcile.tables import BankFile, BankLine
+from reconcile.tables.books import BankFile, BankLine
 from tests.reports.pages.looking import text_in
 
 ACCOUNT = "000071402296"

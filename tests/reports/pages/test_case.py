@@ -14,7 +14,9 @@ from flask.testing import FlaskClient
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.tables.provider import PaymentIntent
-from reconcile.tables import Decision, ExceptionRow, LocalInvoice, ResultChunk
+from reconcile.tables.books import LocalInvoice
+from reconcile.tables.desk import Decision, ExceptionRow
+from reconcile.tables.runs import ResultChunk
 from reports.directory import LISTINGS
 from reports.listing import Wanted
 from reports.people import Role, add_user, invite_user, to_user

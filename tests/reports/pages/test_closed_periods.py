@@ -13,8 +13,8 @@ from consumer.errands import errands
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Connection, Installation
 from consumer.jobs.processes import Answer
-from reconcile.runs.ordered_closing import ClosingOrder
-from reconcile.tables import ClosedFigure, Period, PeriodAdjustment, Run
+from reconcile.tables.closing import ClosedFigure, ClosingOrder, Period, PeriodAdjustment
+from reconcile.tables.runs import Run
 from reports.people import Role, add_user, to_user
 from tests.reports.conftest import close_here
 from tests.reports.pages.looking import kept, text_in

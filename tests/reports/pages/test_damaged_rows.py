@@ -9,7 +9,7 @@ from sqlmodel import col
 
 from consumer.facts.installation import Installation
 from reconcile.kept.chunks import DamagedRowsError
-from reconcile.tables import ResultChunk
+from reconcile.tables.runs import ResultChunk
 from reports import catalogue
 from reports.query import Query
 

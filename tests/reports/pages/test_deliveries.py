@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
-from reconcile.tables import BankLine, ExchangeRate, InvoiceFile, LocalInvoice
+from reconcile.tables.books import BankLine, ExchangeRate, InvoiceFile, LocalInvoice
 from reports.keys import Scope, create_token
 from reports.people import Role
 from tests.reports.pages.looking import kept

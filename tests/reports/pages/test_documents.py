@@ -11,7 +11,8 @@ from flask.testing import FlaskClient
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
-from reconcile.tables import Decision, InvoiceFile, LocalInvoice, LocalInvoiceChange
+from reconcile.tables.books import InvoiceFile, LocalInvoice, LocalInvoiceChange
+from reconcile.tables.desk import Decision
 
 Csrf = Callable[..., str]
 PAGE = "/documents/main/cl:33::1105"

@@ -18,16 +18,10 @@ from sqlmodel import SQLModel, col
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.tables.inbox import Event
-from reconcile.tables import (
-    BankFile,
-    ClosedFigure,
-    ExceptionRow,
-    LocalInvoice,
-    PayoutResult,
-    Period,
-    PeriodAdjustment,
-    ResultChunk,
-)
+from reconcile.tables.books import BankFile, LocalInvoice
+from reconcile.tables.closing import ClosedFigure, Period, PeriodAdjustment
+from reconcile.tables.desk import ExceptionRow
+from reconcile.tables.runs import PayoutResult, ResultChunk
 from reports.tables import AuditEntry
 
 MARKUP = '"><script>alert(1)</script><img src=x onerror=alert(1)>'

@@ -12,7 +12,8 @@ from flask.testing import FlaskClient
 from sqlmodel import col
 
 from consumer.facts.installation import Installation
-from reconcile.tables import ExceptionRow, ResultChunk
+from reconcile.tables.desk import ExceptionRow
+from reconcile.tables.runs import ResultChunk
 from reports.people import Role, add_user, to_user
 from reports.tables import SavedView
 from tests.reports.conftest import DOCUMENTS, FINISHED, LINES, keep_results, take_out_of

@@ -10,7 +10,9 @@ from flask.testing import FlaskClient
 from sqlmodel import Session
 
 from consumer.facts.installation import Installation
-from reconcile.tables import BankFile, ExceptionRow, PayoutResult
+from reconcile.tables.books import BankFile
+from reconcile.tables.desk import ExceptionRow
+from reconcile.tables.runs import PayoutResult
 from reports.tables import SeenMark
 from tests.reports.conftest import keep_payout, keep_run
 from tests.reports.pages.looking import kept, text_of

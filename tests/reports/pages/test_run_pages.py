@@ -8,7 +8,7 @@ from flask.testing import FlaskClient
 from sqlmodel import Session
 
 from consumer.facts.installation import Installation
-from reconcile.tables import PayoutResult, RunFinding
+from reconcile.tables.runs import PayoutResult, RunFinding
 from reports.wording import phrases, stored
 from tests.reports.pages.looking import text_of
 

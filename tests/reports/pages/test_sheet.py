@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
-from reconcile.tables import Decision, ExceptionRow
+from reconcile.tables.desk import Decision, ExceptionRow
 from reports.people import Role, add_user, to_user
 
 Csrf = Callable[..., str]

@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 from sqlmodel import Session
 
 from consumer.facts.installation import Installation
-from reconcile.tables import ExceptionRow
+from reconcile.tables.desk import ExceptionRow
 
 # 150,000 less 10,000 plus 4,000 less 7,000 less 2,410 is 134,590; the provider paid 590 less.
 PARTS = {

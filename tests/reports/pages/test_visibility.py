@@ -21,7 +21,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.tables.alarms import AlarmMessage
 from consumer.facts.tables.jobs import Tick
 from consumer.facts.tables.sync import Window
-from reconcile.tables import PayoutResult
+from reconcile.tables.runs import PayoutResult
 from reports import archive, catalogue
 from reports.directory import LISTINGS
 from reports.keys import Scope, create_token

@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from flask.testing import FlaskClient
 
 from consumer.facts.installation import Installation
-from reconcile.tables import ExceptionRow, Run
+from reconcile.tables.desk import ExceptionRow
+from reconcile.tables.runs import Run
 from tests.reports.conftest import FIGURES
 from tests.reports.pages.looking import text_of
 

@@ -12,7 +12,8 @@ from sqlmodel import col
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from consumer.facts.tables.provider import Customer, Institution, PaymentIntent, Payout, PayoutItem, Refund
-from reconcile.tables import BankLine, ExceptionRow, LocalInvoice, LocalInvoiceChange, RemovedFile
+from reconcile.tables.books import BankLine, LocalInvoice, LocalInvoiceChange, RemovedFile
+from reconcile.tables.desk import ExceptionRow
 from reports.names import Reader
 from reports.search import filling, finding
 from reports.search.finding import Hit, find

@@ -12,7 +12,7 @@ import pytest
 from consumer.facts.installation import Installation
 from consumer.facts.messages import Message
 from consumer.facts.tables.provider import Institution
-from reconcile.tables import Run
+from reconcile.tables.runs import Run
 from reports import catalogue, files
 from reports.export import Format
 from reports.files import Shape

@@ -1,0 +1,81 @@
+"""The work list and what people decided."""
+
+from datetime import date, datetime
+
+from sqlmodel import Field, SQLModel
+
+from consumer.facts.tables.types import minor_units, moment
+
+
+class ExceptionRow(SQLModel, table=True):
+    """Something a person must look at; its identity survives runs."""
+
+    __tablename__ = "exception"
+
+    connection: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    code: str
+    severity: str
+    subject: str
+    title: str
+    opened_on: date
+    last_seen_on: date
+    amount_at_risk: int = minor_units(optional=False)
+    currency: str
+    payout_id: str | None = None
+    resource_id: str | None = None
+    doc_key: str | None = None
+    evidence: str = ""
+    suggested_action: str = ""
+    owner: str = ""
+    note: str = ""
+    state: str
+    resolved_on: date | None = None
+    resolution: str = ""
+    run_first: str
+    run_last: str
+    version: int = 1
+    # None where no run has seen the exception since these columns exist, or its fact has no day of its own.
+    fact_on: date | None = None
+    due_on: date | None = None
+    customer_name: str | None = None
+    # The day on which a person wants it done.
+    follow_up_on: date | None = None
+
+    @property
+    def aged_from(self) -> date:
+        """The day its age counts from."""
+        return self.fact_on or self.opened_on
+
+
+class ExceptionChange(SQLModel, table=True):
+    """The append-only history of an exception."""
+
+    __tablename__ = "exception_change"
+
+    id: int | None = Field(default=None, primary_key=True)
+    connection: str
+    exception_id: str = Field(index=True)
+    at: datetime = moment(optional=False)
+    author: str
+    change: str
+    before: str = ""
+    after: str = ""
+
+
+class Decision(SQLModel, table=True):
+    """What a person decided about a pair or an exception: a constraint on every later run."""
+
+    __tablename__ = "decision"
+
+    id: int | None = Field(default=None, primary_key=True)
+    connection: str = Field(index=True)
+    kind: str
+    resource_id: str = ""
+    doc_key: str = ""
+    amount: int | None = minor_units()
+    reason_type: str = Field(default="", sa_column_kwargs={"server_default": ""})
+    reason: str
+    author: str
+    at: datetime = moment(optional=False)
+    undone_by: int | None = None

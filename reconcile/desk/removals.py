@@ -29,6 +29,7 @@ from reconcile.tables.books import (
 )
 from reconcile.tables.closing import ClosedFigure, Period
 from reconcile.tables.desk import Decision
+from reconcile.tables.fiscal import FiscalDocument, FiscalPayment, FiscalRelation
 from reconcile.tables.runs import PayoutResult
 
 # At most so many reasons are listed.
@@ -38,7 +39,7 @@ _READ = 10_000
 _SHORTEST_DIGEST = 8
 File: TypeAlias = InvoiceFile | BankFile
 Keys: TypeAlias = sa.Select[str]
-_OfFile: TypeAlias = LocalInvoice | LocalInvoiceChange | LocalInvoiceBefore | BankLine
+_OfFile: TypeAlias = LocalInvoice | LocalInvoiceChange | LocalInvoiceBefore | BankLine | FiscalDocument
 
 
 class RemovalError(RefusalError):
@@ -146,7 +147,11 @@ def _is_of(table: type[_OfFile], file: File) -> sa.ColumnElement[bool]:
 def _restore_documents(session: Session, file: InvoiceFile) -> None:
     before = sa.select(col(LocalInvoiceBefore.document)).where(_is_of(LocalInvoiceBefore, file))
     rows = [_to_row(document) for document in session.scalars(before)]
-    for table in (LocalInvoice, LocalInvoiceChange, LocalInvoiceBefore):
+    stated = sa.select(col(FiscalDocument.doc_key)).where(_is_of(FiscalDocument, file))
+    for part in (FiscalRelation, FiscalPayment):
+        mine = (col(part.connection) == file.connection, col(part.doc_key).in_(stated))
+        session.execute(sa.delete(part).where(*mine))
+    for table in (LocalInvoice, LocalInvoiceChange, LocalInvoiceBefore, FiscalDocument):
         session.execute(sa.delete(table).where(_is_of(table, file)))
     if rows:
         session.execute(sa.insert(LocalInvoice), rows)

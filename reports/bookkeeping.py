@@ -26,6 +26,7 @@ from reconcile.tables.books import (
 )
 from reconcile.tables.closing import PERIOD_KEYS, ClosedFigure, JournalExport, Period, PeriodAdjustment
 from reconcile.tables.desk import Decision
+from reconcile.tables.fiscal import REGISTER_KEYS, RegisterFile
 from reports.listing import BOOKS, Listing, Statement, Wanted, search, select_from, to_row
 from reports.shapes.spans import Row
 
@@ -61,6 +62,11 @@ def _removed_files(wanted: Wanted) -> Statement:
 def _payout_reports(wanted: Wanted) -> Statement:
     query = select_from(PayoutReport, wanted, PayoutReport.name, exact=[PayoutReport.payout_id])
     return query.order_by(col(PayoutReport.imported_at).desc(), col(PayoutReport.payout_id))
+
+
+def _register_files(wanted: Wanted) -> Statement:
+    query = select_from(RegisterFile, wanted, RegisterFile.name, exact=[RegisterFile.period])
+    return query.order_by(col(RegisterFile.imported_at).desc(), col(RegisterFile.sha256))
 
 
 def _bank_lines(wanted: Wanted) -> Statement:
@@ -265,6 +271,7 @@ LISTS = tuple(
             to_columns("connection removed_at removed_by kind name imported_at rows reason sha256"),
             _removed_files,
         ),
+        Listing("register-files", to_columns(REGISTER_KEYS, as_of=Kind.INSTANT), _register_files),
         Listing("payout-reports", to_columns("connection name imported_at payout_id rows sha256"), _payout_reports),
         Listing(
             "bank-file-lines",

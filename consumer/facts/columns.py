@@ -36,7 +36,8 @@ _NAMES = {
         recipient_institution reference removed_by reopened_by reopened_for resolution resource_subtype
         resource_type return_label return_raw rivals role run_ids scopes severity source state status
         status_recon stream subject suggested_action text theirs ties_to title type verdict who words before
-        after account_key cost_centre description entry_type profiles tied_by tied_reason
+        after account_key cost_centre description entry_type profiles tied_by tied_reason section
+        side witness_a witness_b
     """,
     Kind.ID: """
         account account_id account_last4 account_masked bank_movement_id counterparty_tax_id customer_tax_id
@@ -48,18 +49,19 @@ _NAMES = {
         transfer_batch_id transfer_id uuid dispute_id invoice_key
     """,
     Kind.MONEY: """
-        adjusted_amount adjustments amount amount_at_risk amount_signed applied_amount balance balance_owed
+        adjusted_amount adjustments amount amount_a amount_at_risk amount_b amount_signed applied_amount balance
+        balance_owed
         bank_amount bank_difference charges charges_gross closing computed computed_amount computed_closing
         computed_payment credit credit_balance credit_note credited debit difference disputes doc_balance_after
-        doc_total doc_vat due_amount exempt exempt_amount fee fee_agreed fee_net fee_taken fee_total fee_vat
+        doc_total doc_vat due_amount exempt exempt_amount explained fee fee_agreed fee_net fee_taken fee_total fee_vat
         fees gross identity_difference inbound invoice_net invoice_vat monthly_provisional_payments net
         net_amount open_balance opening other other_amount outbound paid payments payments_gross payout
         payout_amount payouts refund refund_adjustments refund_amount refunded refunds refunds_gross rest
         retention_fee reversed_doc_total salary salary_tax shares still_open taken_back total total_amount
-        total_credit total_debit total_payment vat vat_amount vat_moved withheld_fees
+        tax total_credit total_debit total_payment vat vat_amount vat_moved withheld_fees
     """,
     Kind.INT: """
-        added age_business_days attempts bank_days_left candidates changed charges_count closing_items_count
+        added age_business_days age_days attempts bank_days_left candidates changed charges_count closing_items_count
         count credit_notes dates days days_late days_overdue decision documents_fitting documents_sent entries
         events exceptions export fee_payers fiscal_year line matched_count movements_missing_here
         movements_missing_there pages payments_count payments_fitting payouts_closed payouts_no_bank rate_bps

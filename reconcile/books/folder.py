@@ -17,7 +17,7 @@ import structlog
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
 from reconcile.books.documents import NO_LINE, Reject
-from reconcile.books.intake import Intake, Kind, Verdict, bring_in, to_safe_name
+from reconcile.books.intake import TERMS, Intake, Kind, Verdict, bring_in, to_safe_name
 
 log = structlog.get_logger("cuadre.books")
 
@@ -36,7 +36,7 @@ Note: TypeAlias = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A folder whose files are of one connection and kind; `term` is the account or currency it is named after."""
+    """A folder whose files are of one connection and kind; `term` is what the folder is named after."""
 
     folder: Path
     connection: Connection
@@ -59,8 +59,8 @@ class FolderWatch:
     def look(self, at: float) -> int:
         """Take the files that have stopped growing, and return how many; `at` is a monotonic time in seconds.
 
-        1. List the plain files below `<connection>/<kind>/` and in the folders of accounts or currencies there; links,
-           hidden files and unfinished ones are passed over.
+        1. List the plain files below `<connection>/<kind>/` and in the folders of accounts, currencies or months there;
+           links, hidden files and unfinished ones are passed over.
         2. Leave a file that is new or changed since the last look, or has not been quiet for long enough.
         3. Lock it, so that another worker leaves it, and read it; one that grows meanwhile waits for a later look.
         4. Bring it in, whole or not at all; the same content a second time makes no change.
@@ -84,7 +84,7 @@ class FolderWatch:
                 if folder.parent.is_symlink() or not _is_own_folder(folder):
                     continue
                 yield _Place(folder, connection, kind)
-                if kind not in (Kind.BANK, Kind.RATES):
+                if kind not in TERMS:
                     continue
                 for term in sorted(folder.iterdir()):
                     if _is_own_folder(term) and term.name not in (DONE, REFUSED):

@@ -19,6 +19,7 @@ from reconcile.books.invoices import ChangedField, ImportOutcome, import_invoice
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
 from reconcile.books.proposals import Proposal, propose_columns
 from reconcile.books.rates import HOME_RATE, RatesOutcome, import_rates
+from reconcile.books.register_files import RegisterOutcome, import_register
 
 _UNSAFE = re.compile(r"[^\w. ()-]")
 # In bytes, as file systems count; the end of a name is the kind of file.
@@ -30,6 +31,11 @@ class Kind(StrEnum):
     BANK = "bank"
     PAYOUT = "payout-report"
     RATES = "rates"
+    REGISTER = "register"
+
+
+# What else a file of a kind needs: the account of a bank file, the currency of rates, the month of a register.
+TERMS = {Kind.BANK: "account", Kind.RATES: "currency", Kind.REGISTER: "period"}
 
 
 class Verdict(StrEnum):
@@ -135,7 +141,7 @@ def propose(connection: Connection, path: Path) -> Proposal | None:
 def take_in(  # noqa: PLR0913 - one file with what its kind needs
     installation: Installation, connection: Connection, kind: Kind, path: Path, *, account: str = "",
     mapping: str | None = None, seen: str | None = None, accept_totals: bool = False, is_new_account: bool = False,
-    columns: Mapping[str, str] | None = None, who: str = "", currency: str = HOME_RATE, dry_run: bool,
+    columns: Mapping[str, str] | None = None, who: str = "", currency: str = HOME_RATE, period: str = "", dry_run: bool,
 ) -> Intake:  # fmt: skip
     """Read one file and keep it whole or not at all; a dry run, which rates do not have, says what would happen.
 
@@ -151,6 +157,8 @@ def take_in(  # noqa: PLR0913 - one file with what its kind needs
         return _of_bank(outcome)
     if kind is Kind.RATES:
         return _of_rates(import_rates(installation, connection, path, currency=currency))
+    if kind is Kind.REGISTER:
+        return _of_register(import_register(installation, connection, path, period=period, dry_run=dry_run))
     if kind is Kind.PAYOUT:
         return _of_report(import_payout_report(installation, connection, path, seen=seen, dry_run=dry_run))
     return _of_invoices(
@@ -164,16 +172,18 @@ def bring_in(  # noqa: PLR0913 - one file with what its kind needs
     installation: Installation, connection: Connection, kind: Kind, name: str, content: bytes, *, term: str = "",
     mapping: str | None = None,
 ) -> Intake:  # fmt: skip
-    """Take in a file that a program handed over; `term` is the account of a bank file, or the currency of rates."""
+    """Take in a file that a program handed over; `term` is what else its kind needs, if anything (TERMS)."""
     # What a killed process leaves here goes with retention, after a day.
     place = installation.settings.files_dir / "uploads"
     place.mkdir(parents=True, exist_ok=True)
+    asked = TERMS.get(kind, "")
     with TemporaryDirectory(dir=place) as folder:
         path = Path(folder) / name
         path.write_bytes(content)
         return take_in(
-            installation, connection, kind, path, account=term if kind is Kind.BANK else "", mapping=mapping,
-            currency=(term or HOME_RATE).upper() if kind is Kind.RATES else HOME_RATE, dry_run=False,
+            installation, connection, kind, path, account=term if asked == "account" else "", mapping=mapping,
+            currency=(term or HOME_RATE).upper() if asked == "currency" else HOME_RATE,
+            period=term if asked == "period" else "", dry_run=False,
         )  # fmt: skip
 
 
@@ -223,6 +233,22 @@ def _of_rates(outcome: RatesOutcome) -> Intake:
     earlier = Message("books.rates_known") if outcome.accepted and not outcome.changed else None
     is_kept = outcome.accepted and not earlier
     return Intake(outcome.name, is_kept, len(outcome.rates), {}, [], outcome.rejects, [], earlier)
+
+
+def _of_register(outcome: RegisterOutcome) -> Intake:
+    """Add the rows up by side, state and kind of document."""
+    sums: dict[tuple[str, str], list[int]] = {}
+    for row in outcome.reading.rows:
+        of_kind = sums.setdefault((f"{row['side']} {row['state']} {row['kind']}", str(row["currency"])), [0, 0, 0])
+        for place, value in enumerate((1 if row["count"] is None else row["count"], row["vat"] or 0, row["total"])):
+            assert isinstance(value, int)
+            of_kind[place] += value
+    totals = [
+        Total(about, currency, count, {"vat": vat, "total": total})
+        for (about, currency), (count, vat, total) in sorted(sums.items())
+    ]
+    rows = len(outcome.reading.rows)
+    return Intake(outcome.name, outcome.kept, rows, {}, totals, outcome.rejects, [], outcome.earlier)
 
 
 def _to_total(statement: Statement) -> Total:

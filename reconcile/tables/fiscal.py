@@ -1,4 +1,4 @@
-"""Tax documents as their XML states them: each in its latest state, what it refers to, and what it says was paid."""
+"""Tax documents as their XML states them, registers of tax authorities, and what was declared."""
 
 from datetime import date, datetime
 
@@ -120,3 +120,87 @@ class FiscalPayment(SQLModel, table=True):
     balance_after: int = minor_units(optional=False)
     equivalence: str = ""
     vat: int = minor_units(optional=False)
+
+
+# What lists show of a file of a register, in their order.
+REGISTER_KEYS = ("connection", "name", "imported_at", "as_of", "side", "section", "period", "rows", "sha256")
+# What lists show of a declared figure, in their order.
+DECLARED_KEYS = ("connection", "period", "code", "amount", "currency", "version", "author", "at", "source")
+
+
+class RegisterFile(SQLModel, table=True):
+    """One file of a tax register, as it stood at `as_of`; the newest of a side, section and period counts.
+
+    `side` is sales, purchases or both; `section` what part of the register it is: registro, pendiente, no_incluir,
+    reclamado, resumen, or metadata.
+    """
+
+    __tablename__ = "register_file"
+
+    connection: str = Field(primary_key=True)
+    sha256: str = Field(primary_key=True)
+    name: str
+    side: str
+    section: str
+    # Months as YYYY-MM, with spaces between several.
+    period: str
+    as_of: datetime = moment(optional=False)
+    imported_at: datetime = moment(optional=False)
+    rows: int
+
+
+class RegisterRow(SQLModel, table=True):
+    """One document of a register; a row with `count` sums up so many documents of its kind.
+
+    `state` is registro, pendiente, no_incluir or reclamado in Chile, vigente or cancelado in Mexico. Amounts are
+    minor units of `currency` and positive, those of credit notes too.
+    """
+
+    __tablename__ = "register_row"
+    __table_args__ = (Index("register_row_period", "connection", "side", "period"),)
+
+    connection: str = Field(primary_key=True)
+    file_sha256: str = Field(primary_key=True)
+    line: int = Field(primary_key=True)
+    side: str
+    state: str
+    period: str
+    kind: str
+    count: int | None = None
+    issuer_tax_id: str = ""
+    receiver_tax_id: str = ""
+    # Of the other party.
+    name: str = ""
+    series: str = ""
+    folio: str = ""
+    uuid: str = ""
+    issue_date: date | None = None
+    received_on: date | None = None
+    net: int | None = minor_units()
+    exempt: int | None = minor_units()
+    vat: int | None = minor_units()
+    vat_not_recoverable: int | None = minor_units()
+    total: int = minor_units(optional=False)
+    currency: str
+    cancelled_on: date | None = None
+    ref_kind: str = ""
+    ref_folio: str = ""
+    as_of: datetime = moment(optional=False)
+
+
+class DeclaredFigure(SQLModel, table=True):
+    """One figure of a return as it was declared; a later version takes its place and the earlier ones stay."""
+
+    __tablename__ = "declared_figure"
+
+    connection: str = Field(primary_key=True)
+    # A month as YYYY-MM, or the year of an annual return.
+    period: str = Field(primary_key=True)
+    code: str = Field(primary_key=True)
+    version: int = Field(primary_key=True)
+    amount: int = minor_units(optional=False)
+    currency: str
+    author: str
+    at: datetime = moment(optional=False)
+    # typed or file
+    source: str

@@ -25,7 +25,12 @@ blueprint = Blueprint("books", __name__, url_prefix="/books")
 _TEMPLATES = {"periods": "periods.html", "approvals": "approvals.html"}
 _LATEST = 5
 _LONGEST_HEADING = 200
-_LISTS = {Kind.INVOICES: "invoice-files", Kind.BANK: "bank-files", Kind.PAYOUT: "payout-reports"}
+_LISTS = {
+    Kind.INVOICES: "invoice-files",
+    Kind.BANK: "bank-files",
+    Kind.PAYOUT: "payout-reports",
+    Kind.REGISTER: "register-files",
+}
 
 
 @blueprint.get("")
@@ -90,6 +95,7 @@ def look() -> ResponseReturnValue:
                 "connection": desk.find_connection(request.form.get("connection", "")).name,
                 "account": request.form.get("account", "").strip()[:64],
                 "mapping": request.form.get("mapping", "").strip()[:64],
+                "period": request.form.get("period", "").strip()[:64],
             },
         )
     except UploadError as error:
@@ -262,6 +268,7 @@ def _take_in(
         account=terms["account"],
         mapping=terms["mapping"] or None,
         columns=terms.get("columns"),
+        period=terms.get("period", ""),
         who=desk.reader().name,
         seen=seen,
         accept_totals=accept_totals,

@@ -3,7 +3,7 @@
 from flask import Blueprint, abort, jsonify, request
 from flask.typing import ResponseReturnValue
 
-from reconcile.books.intake import Kind, Verdict, bring_in, to_safe_name
+from reconcile.books.intake import TERMS, Kind, Verdict, bring_in, to_safe_name
 from reports.pages import desk
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
@@ -12,7 +12,7 @@ from reports.people import Role
 
 blueprint = Blueprint("deliveries", __name__, url_prefix="/api/v1/books")
 
-FIELDS = ("connection", "account", "currency", "mapping")
+FIELDS = ("connection", "account", "currency", "period", "mapping")
 STATUS = {Verdict.TAKEN: 201, Verdict.KNOWN: 200, Verdict.REFUSED: 422}
 
 
@@ -37,7 +37,7 @@ def take(kind: str) -> ResponseReturnValue:
     if len(content) > LARGEST:
         abort(413)
     name = to_safe_name((given.filename or "").replace("\\", "/").rpartition("/")[2])
-    term = request.form.get({Kind.BANK: "account", Kind.RATES: "currency"}.get(Kind(kind), ""), "").strip()[:64]
+    term = request.form.get(TERMS.get(Kind(kind), ""), "").strip()[:64]
     mapping = request.form.get("mapping", "").strip()[:64] or None
     found = bring_in(desk.installation(), connection, Kind(kind), name, content, term=term, mapping=mapping)
     if found.kept:

@@ -234,6 +234,7 @@ def test_the_description_names_every_list(client: FlaskClient) -> None:
         "/people",
         "/periods",
         "/receivables",
+        "/register-files",
         "/removed-files",
         "/run-diff",
         "/runs",

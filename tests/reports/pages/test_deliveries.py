@@ -107,7 +107,12 @@ def test_a_bank_file_needs_an_account_and_rates_a_currency(hand: Hand, reconcile
 
 
 REFUSED = [
-    ("payroll", INVOICES, {}, "404 there is no kind 'payroll'; there are invoices, bank, payout-report, rates"),
+    (
+        "payroll",
+        INVOICES,
+        {},
+        "404 there is no kind 'payroll'; there are invoices, bank, payout-report, rates, register",
+    ),
     ("invoices", None, {}, "400 the form brings no file under the name file"),
     ("invoices", b"", {}, "400 the form brings no file under the name file"),
     ("invoices", INVOICES, {"conection": "main"}, "400 there is no field 'conection' here"),

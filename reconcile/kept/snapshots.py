@@ -39,6 +39,8 @@ ERASED = "erased.json"
 # How the name of a folder ends that is not whole yet.
 DRAFT = ".draft"
 SCHEMAS = {**INPUTS, "transfers": TRANSFERS}
+# Frames that came after runs were kept, and name a run only where they have rows.
+_LATER = frozenset({"payers"})
 
 
 # What names a run: all it read, as JSON.
@@ -117,8 +119,12 @@ def _digests(snapshot: Snapshot) -> dict[str, str]:
     """Digest every frame, the largest of them in another thread: hashing leaves the interpreter free."""
     with background_thread() as worker:
         items = worker.submit(digest_of, snapshot.inputs.items)
-        others = {name: digest_of(snapshot.frame(name)) for name in SCHEMAS if name != "items"}
+        others = {name: digest_of(snapshot.frame(name)) for name in _list_named(snapshot) if name != "items"}
         return others | {"items": items.result()}
+
+
+def _list_named(snapshot: Snapshot) -> list[str]:
+    return [name for name in SCHEMAS if name not in _LATER or not snapshot.frame(name).empty]
 
 
 def name_of(manifest: Manifest) -> str:
@@ -167,7 +173,8 @@ def write_draft(snapshot: Snapshot, data_dir: Path, worker: Executor) -> Iterato
     # Threads of one process may keep the same content at the same time.
     draft = Path(mkdtemp(prefix=f"{folder.name}.", suffix=DRAFT, dir=folder.parent))
     # As tables, which never change: a frame may move its columns together while the rules read it.
-    tables = {name: pa.Table.from_pandas(snapshot.frame(name), preserve_index=False) for name in SCHEMAS}
+    named = _list_named(snapshot)
+    tables = {name: pa.Table.from_pandas(snapshot.frame(name), preserve_index=False) for name in named}
     writing = worker.submit(_write, draft, tables, snapshot.manifest)
     # The rows are the caller's to drop, while this block lasts.
     del snapshot, tables
@@ -217,6 +224,8 @@ def read_frame(data_dir: Path, connection: str, run_id: str, name: str) -> DataF
     folder = folder_of(data_dir, connection, run_id)
     manifest = read_manifest(data_dir, connection, run_id)
     wanted = manifest["frames"].get(name)
+    if wanted is None and name in _LATER:
+        return empty_frame(SCHEMAS[name])
     if wanted is None:
         raise SnapshotError(f"run {run_id} was kept by an earlier version, which read no {name}")
     try:

@@ -49,6 +49,7 @@ from reconcile.reading.items import (
     places_of_listed,
     unreadable_moments,
 )
+from reconcile.reading.payers import read_payers
 from reconcile.reading.process import background_thread
 from reconcile.reading.queries import (
     Column,
@@ -187,6 +188,7 @@ def read_inputs(session: Session, connection: Connection, settings: Settings, *,
             bank=read_bank(session.connection(), connection, calendar),
             rates=reader.frame(ExchangeRate, RATES, "currency", "on"),
             orders=reader.frame(OrderAnswer, ORDERS, "order_ref"),
+            payers=read_payers(session.connection(), connection.name),
             tariff=to_tariff(settings.tariff),
             rules=to_rules(settings.rules),
             calendar=calendar,

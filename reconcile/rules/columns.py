@@ -41,6 +41,10 @@ class Texts:
         text: str | None = self._values[place].as_py()
         return text
 
+    def find(self, text: str) -> Indices:
+        """Return the places of the cells that are this text."""
+        return np.flatnonzero(to_mask(pc.equal(self._values, text).fill_null(fill_value=False)))
+
 
 def sort_rows(frame: DataFrame, names: list[str]) -> DataFrame:
     """Sort by columns, and number the rows anew; what stands in order already is not copied."""

@@ -113,11 +113,16 @@ UNKNOWN_CUSTOMERS: Schema = {"resource_id": TEXT}
 # What the merchant's own system said of its orders, and as of which day; one without a day was not delivered.
 ORDERS: Schema = {"order_ref": TEXT, "delivered_on": DAY, "amount": MONEY, "currency": TEXT, "asked_on": DAY}
 
+# Payers' rules people accepted; each holds from the end of the days closed before it, an ended one for closed days.
+PAYERS: Schema = {
+    "rule_id": COUNT, "kind": TEXT, "subject": TEXT, "object": TEXT, "since": MOMENT, "until": MOMENT,
+}  # fmt: skip
+
 # Every frame of the inputs by its name there.
 INPUTS: Mapping[str, Schema] = {
     "payouts": PAYOUTS, "items": ITEMS, "documents": DOCUMENTS, "disputes": DISPUTES, "fees": FEES, "gaps": GAPS,
     "conflicts": CONFLICTS, "decisions": DECISIONS, "bank": BANK, "rates": RATES,
-    "unknown_customers": UNKNOWN_CUSTOMERS, "orders": ORDERS,
+    "unknown_customers": UNKNOWN_CUSTOMERS, "orders": ORDERS, "payers": PAYERS,
 }  # fmt: skip
 
 SUMMARY = schema_of(PAYOUT_COLUMNS)
@@ -147,6 +152,7 @@ class Inputs:
     rates: DataFrame = field(default_factory=lambda: empty_frame(RATES))
     unknown_customers: DataFrame = field(default_factory=lambda: empty_frame(UNKNOWN_CUSTOMERS))
     orders: DataFrame = field(default_factory=lambda: empty_frame(ORDERS))
+    payers: DataFrame = field(default_factory=lambda: empty_frame(PAYERS))
 
 
 class Finding(Struct, frozen=True):

@@ -27,7 +27,9 @@ from reconcile.rules.inputs import rows_of
 from reconcile.rules.names import are_split_alike, fold_column, normalize_column
 
 # What metadata can say that identifies a sale, in the order in which equally strong names speak.
-NAMES = ("uuid", "invoice", "invoice_id", "doc_type", "folio", "order_ref", "order_id", "installments")
+ORDER_REF = "order_ref"
+NAMES = ("uuid", "invoice", "invoice_id", "doc_type", "folio", ORDER_REF, "order_id", "installments")
+_NO_SALE = frozenset({"doc_type", "installments"})
 _DECODER = msgspec.json.Decoder()
 _NOTHING: Mapping[str, object] = {}
 _QUOTES_OF_ONE = 4
@@ -54,10 +56,22 @@ Borne = tuple[ArrowTexts, Indices, Indices]
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """For each name the payments that give it and what they give, as Arrow texts; of so many payments."""
+    """For each name the payments that give it and what they give, as Arrow texts; of so many payments.
+
+    `by_pattern` are those whose order reference an accepted pattern found, with the number of its rule.
+    """
 
     payments: int
     words: Mapping[str, Asked]
+    by_pattern: Mapping[int, int] = field(default_factory=dict)
+
+    def names_sale(self) -> Mask:
+        """Return which payments give a name of a sale."""
+        found = np.zeros(self.payments, dtype=bool)
+        for name, (places, _) in self.words.items():
+            if name not in _NO_SALE:
+                found[places] = True
+        return found
 
     def order_refs(self) -> ArrowTexts:
         """Return the order reference each payment states, to be shown."""

@@ -42,6 +42,7 @@ class Stage(StrEnum):
     KEY = "key"
     REFERENCE = "reference"
     CUSTOMER = "customer"
+    PAYER = "payer"
     SET = "set"
     MANUAL = "manual"
     SUGGESTION = "suggestion"

@@ -25,6 +25,7 @@ from reconcile.rules.lines import build_documents, build_lines, name_exceptions
 from reconcile.rules.moved_vat import describe_reversed, move_vat
 from reconcile.rules.orders import find_order_differences
 from reconcile.rules.outcomes import Code, Outcome
+from reconcile.rules.payers import open_payers, read_patterns
 from reconcile.rules.payouts import add_up, find_identity_breaks, find_misplaced, place_items
 from reconcile.rules.placement import place_keyed, place_set_aside, set_aside
 from reconcile.rules.references import match_references
@@ -140,32 +141,43 @@ def _add_at(places: Indices, applied: DataFrame, count: int) -> Ints:
 
 
 def match_payments(rows: DataFrame, inputs: Inputs) -> Ledger:
-    """Decide every payment: decisions of people, keys, references, customers, parts, sets, suggestions, the rest."""
+    """Decide every payment: by people, keys, references, customers and who pays for them, suggestions, the rest."""
     ledger, said = open_ledger(rows, inputs)
     apply_decisions(ledger, inputs.decisions)
     keys, waiting = set_aside(ledger, settle_agreeing(ledger, find_keys(said, ledger.books)))
-    del said
+    payers = open_payers(ledger, inputs.payers)
+    payers.name_keyed(keys)
     place_keyed(ledger, keys)
     place_shared(ledger, keys)
     place_folios(ledger, keys)
+    torn = payers.find_torn()
     match_references(ledger)
     waiting = place_set_aside(ledger, waiting)
-    match_customers(ledger)
-    match_parts(ledger)
-    match_sets(ledger)
+    payers.leave_torn(torn)
+    _match_by_customer(ledger)
+    if payers.count_as_customers():
+        match_references(ledger)
+        _match_by_customer(ledger)
     place_set_aside(ledger, waiting)
     # What these stages paid is not open any more.
     place_folios(ledger, keys)
     suggest_documents(ledger)
     ledger.leave_rest()
     ledger.accept_rests()
+    payers.mark(said)
     return ledger
+
+
+def _match_by_customer(ledger: Ledger) -> None:
+    match_customers(ledger)
+    match_parts(ledger)
+    match_sets(ledger)
 
 
 def open_ledger(rows: DataFrame, inputs: Inputs) -> tuple[Ledger, Said]:
     """Return a ledger without decisions, and what each payment's metadata says."""
     payments = choose_payments(rows, inputs.items)
-    said = read_metadata(payments["metadata"])
+    said = read_patterns(read_metadata(payments["metadata"]), payments, inputs.payers)
     return _to_ledger(payments, said, rows, inputs), said
 
 

@@ -46,6 +46,8 @@ class RuleSet:
     days_to_deadline: int = 5
     order_days: int = 3
     bank_amount_bps: int = 1000
+    # How often a payers' rule may be wrong; it decides nothing in a run.
+    payer_error_bps: int = 50
     payout_schedule: str = "14:00"
     generic_tax_ids: tuple[str, ...] = ()
 

@@ -20,6 +20,7 @@ from reconcile.rules.inputs import (
     GAPS,
     ITEMS,
     ORDERS,
+    PAYERS,
     PAYOUTS,
     RATES,
     UNKNOWN_CUSTOMERS,
@@ -174,6 +175,7 @@ _SCHEMAS: dict[str, Schema] = {
     "rates": RATES,
     "unknown_customers": UNKNOWN_CUSTOMERS,
     "orders": ORDERS,
+    "payers": PAYERS,
 }
 
 

@@ -19,7 +19,7 @@ from reconcile.tables.desk import ExceptionRow
 from reconcile.tables.runs import PayoutResult, Run, RunFinding
 from reports.asking import fold
 from reports.frames import decode, exception_rows, latest_runs, of_runs
-from reports.listing import Listing, Statement, Wanted, ask, count, fold_cell
+from reports.listing import Listing, Statement, Wanted, ask, fold_cell
 from reports.shapes.spans import Row
 
 # What the work list shows: the columns of its report, but ages by name, and what an exception is about.
@@ -75,12 +75,6 @@ def newest_payouts(session: Session, runs: Sequence[Run], number: int) -> list[R
     return [_to_payout(*row) for row in session.execute(query.order_by(*order).limit(number))]
 
 
-def count_payouts(session: Session, run: Run, since: date) -> int:
-    """Count the payouts of a run from a day on."""
-    mine = (of_runs(PayoutResult, [run]), col(PayoutResult.payout_date) >= since)
-    return session.scalar(sa.select(sa.func.count()).select_from(PayoutResult).where(*mine)) or 0
-
-
 def work_list(asked: ExceptionFilter) -> Listing:
     """Return the work list as a list: gravest first, then by what is at risk."""
     table, rank = ExceptionRow, sa.case(_RANKS, value=col(ExceptionRow.severity))
@@ -124,10 +118,6 @@ def total_at_risk(session: Session, listing: Listing, wanted: Wanted) -> dict[st
         for currency, total in add_up_risks(own).items():
             sums[currency] += total.amount
     return {currency: {"amount_at_risk": amount} for currency, amount in sorted(sums.items())}
-
-
-def count_exceptions(session: Session, connections: Sequence[str], asked: ExceptionFilter) -> int:
-    return count(session, work_list(asked), Wanted(connections))
 
 
 def find_versions(session: Session, listing: Listing, wanted: Wanted, *, most: int) -> list[tuple[str, str, int]]:

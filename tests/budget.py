@@ -84,8 +84,10 @@ class Budget:
             pytest.fail(f"took {spent:.1f} s of processor, more than its {allowed:.1f}: docs/testing.md", pytrace=False)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when == "teardown":
-            self._spent[report.nodeid] = float(str(dict(report.user_properties)[_PROPERTY]))
+        # A test whose worker ended has no seconds.
+        seconds = dict(report.user_properties).get(_PROPERTY)
+        if report.when == "teardown" and seconds is not None:
+            self._spent[report.nodeid] = float(str(seconds))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"{sum(self._spent.values()):.0f} s of processor in {len(self._spent)} tests")

@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 import msgspec
+import sqlalchemy as sa
 import structlog
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -17,6 +18,7 @@ from prometheus_client.registry import Collector
 from consumer.facts import embedded
 from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.durable import write_durably
+from consumer.facts.replica import ReplicaError, open_replica
 from consumer.facts.store import DamagedError, Store
 from consumer.facts.work import Completion
 
@@ -42,7 +44,9 @@ class Check:
 KEYS = ("connection", "check", "verdict", "found", "advice")
 
 
-DATABASE, DISK = "database", "disk"
+DATABASE, DISK, REPLICA = "database", "disk", "replica"
+# How long the doctor waits for a replica to be level, in seconds.
+_PATIENCE = 3.0
 RESTORE = (
     "stop every cuadre process, move the data folder elsewhere, and bring the newest good backup back with cuadre "
     "restore; docs/operate.md says how"
@@ -122,6 +126,19 @@ def check_disk(store: Store) -> Iterator[Check]:
     else:
         kind = "whole" if found.whole else "quick"
         yield Check("", DISK, Verdict.OK, f"the {kind} check of {format_instant(found.checked_at)} found nothing wrong")
+
+
+def check_replica(store: Store) -> Iterator[Check]:
+    """Yield whether long reads go to the replica of CUADRE_READ_URL, where there is one."""
+    if store.replica is None:
+        return
+    try:
+        with open_replica(store.replica, store.engine, patience=_PATIENCE):
+            yield Check("", REPLICA, Verdict.OK, "it has all that the primary has")
+    except (ReplicaError, sa.exc.DBAPIError) as error:
+        found = str(error) if isinstance(error, ReplicaError) else "the replica does not answer"
+        advice = "nights and reports read the primary until the standby of CUADRE_READ_URL follows it"
+        yield Check("", REPLICA, Verdict.WARNING, found, advice)
 
 
 def check_database(store: Store, *, mounts: Path = _MOUNTS) -> Check:

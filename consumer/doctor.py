@@ -71,6 +71,7 @@ def examine(
     """Check the database, then each connection's provider, endpoint, gaps and inbox."""
     yield Check("", "settings", Verdict.OK, "read")
     yield disk.check_database(installation.store)
+    yield from disk.check_replica(installation.store)
     yield from disk.check_disk(installation.store)
     yield from check_room(installation, now=utc_now())
     yield check_key(installation)

@@ -42,7 +42,7 @@ def open_installation(
     check(settings)
     read_targets(settings)
     check_pings(settings)
-    store = Store(settings.database_url)
+    store = Store(settings.database_url, read_url=settings.read_url)
     if may_upgrade and (store.is_sqlite or schema.version_of(store) is None):
         schema.upgrade(store)
     else:

@@ -48,17 +48,19 @@ def _ignore_rows(_rows: int) -> None:
 
 def make(installation: Installation, query: Query, on_rows: OnRows = _ignore_rows) -> Report:
     """Build one report; `incomplete` and `missing` in its facts name the connections that are not whole."""
-    with installation.store.reading() as session:
-        return _build(installation, session, query, on_rows)
+    return installation.store.read_apart(lambda session: _build(installation, session, query, on_rows))
 
 
 def make_sheets(installation: Installation, query: Query, on_rows: OnRows = _ignore_rows) -> list[Report]:
     """Build a report with those that explain it, of one moment: the sheets of its workbook."""
-    with installation.store.reading() as session:
+
+    def make_all(session: Session) -> list[Report]:
         first = _build(installation, session, query, on_rows)
         companions = COMPANIONS.get(query.name, ())
         further = (replace(query, name=name, as_of=first.as_of) for name in companions)
         return [first, *(_build(installation, session, each, on_rows) for each in further)]
+
+    return installation.store.read_apart(make_all)
 
 
 def source_of(installation: Installation, session: Session, query: Query) -> Source:

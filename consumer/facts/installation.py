@@ -18,7 +18,9 @@ class Installation:
     store: Store
 
     def __post_init__(self) -> None:
-        self.store.engine.update_execution_options(**{CIPHER: cipher(self.settings, ERASURES)})
+        for engine in (self.store.engine, self.store.replica):
+            if engine is not None:
+                engine.update_execution_options(**{CIPHER: cipher(self.settings, ERASURES)})
 
     def connections(self, name: str | None) -> tuple[Connection, ...]:
         """Return the named connection, or all of them where none is named."""

@@ -92,6 +92,12 @@ def _check_database(value: str) -> str:
     return value
 
 
+def _check_replica(value: str) -> str:
+    if not value.startswith("postgresql"):
+        raise ValueError("must look like postgresql+psycopg://user@host/name")
+    return _check_database(value)
+
+
 def _to_networks(value: object) -> object:
     if not isinstance(value, (list, tuple)):
         return value
@@ -165,6 +171,7 @@ Key = Annotated[SecretStr, Field(min_length=1), AfterValidator(_check_key)]
 Seconds = Annotated[int, Field(ge=0, le=31_536_000)]
 SecretKey = Annotated[SecretStr, AfterValidator(_check_strength)]
 Database = Annotated[str, AfterValidator(_check_database)]
+Replica = Annotated[str, AfterValidator(_check_replica)]
 Networks = Annotated[tuple[Network, ...], BeforeValidator(_to_networks), BeforeValidator(_to_list)]
 _LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1"))
 Engine = Annotated[str, AfterValidator(_check_engine)]
@@ -249,6 +256,7 @@ class Settings(LoginSettings):
     api_key: Key
     country: Literal["cl", "mx"]
     database_url: Database = Field(repr=False)
+    read_url: Replica | None = Field(default=None, repr=False)
     data_dir: Path
     shared_dir: Path | None = None
     config_dir: Path
@@ -319,6 +327,12 @@ class Settings(LoginSettings):
             self._by_name[connection.name] = connection.model_copy(update=address)
         if self.order_check is not None and self.order_check.connection not in self._by_name:
             raise ValueError(f"[order_check] connection: there is no connection {self.order_check.connection!r}")
+        return self
+
+    @model_validator(mode="after")
+    def _replica_has_a_primary(self) -> Self:
+        if self.read_url is not None and self.database_url.startswith("sqlite"):
+            raise ValueError("CUADRE_READ_URL names a replica, which only a PostgreSQL has")
         return self
 
     @model_validator(mode="after")

@@ -1,18 +1,20 @@
 """The database: one engine, and transactions opened at the edge."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any, TypeVar
 
 import msgspec
 import sqlalchemy as sa
+import structlog
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Engine
 from sqlmodel import Session, SQLModel
 
 from consumer.facts import embedded
 from consumer.facts.messages import RefusalError
+from consumer.facts.replica import ReplicaError, open_replica
 from consumer.facts.tables.types import core_of
 
 # A database machine that is gone sends no answer: without these a connection to it hangs for hours.
@@ -23,12 +25,16 @@ _WIRE = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }
+_VIEW: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 # A row by the names of its columns, and what names a row.
 Row = dict[str, Any]
 RowKey = tuple[Any, ...]
 Key = TypeVar("Key")
+Found = TypeVar("Found")
 
 _KEYS_A_STATEMENT = 5_000
+
+log = structlog.get_logger("cuadre.store")
 
 
 class SchemaError(Exception):
@@ -42,9 +48,14 @@ class DamagedError(RefusalError):
 class Store:
     """The database of one installation. Callers open transactions; no deeper code commits."""
 
-    def __init__(self, url: str, *, pool_size: int = 8) -> None:
+    def __init__(self, url: str, *, pool_size: int = 8, read_url: str | None = None) -> None:
         self.url = sa.make_url(url)
         self.engine = embedded.make_engine(self.url) if self.is_sqlite else _postgresql_engine(self.url, pool_size)
+        self.replica = (
+            None
+            if read_url is None
+            else _postgresql_engine(sa.make_url(read_url), pool_size).execution_options(**_VIEW)
+        )
 
     @property
     def is_sqlite(self) -> bool:
@@ -61,9 +72,24 @@ class Store:
         """Open a read-only view of one moment; on SQLite in WAL mode it never waits for the writer."""
         options: Row = {"cuadre_reading": True}
         if not self.is_sqlite:
-            options |= {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+            options |= _VIEW
         with self.engine.connect().execution_options(**options) as connection, Session(bind=connection) as session:
             yield session
+
+    def read_apart(self, work: Callable[[Session], Found]) -> Found:
+        """Return what a long read finds: on the replica once it has all that was committed before, else here.
+
+        `work` may be called a second time: a replica cancels a read that holds back what it must follow.
+        """
+        if self.replica is not None:
+            try:
+                with open_replica(self.replica, self.engine) as session:
+                    return work(session)
+            except (ReplicaError, sa.exc.DBAPIError, self.replica.dialect.loaded_dbapi.Error) as error:
+                reason = str(error) if isinstance(error, ReplicaError) else type(error).__name__
+                log.warning("the replica is not used", reason=reason)
+        with self.reading() as session:
+            return work(session)
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
@@ -73,6 +99,8 @@ class Store:
 
     def close(self) -> None:
         self.engine.dispose()
+        if self.replica is not None:
+            self.replica.dispose()
 
 
 def one_of(column: sa.ColumnElement[str], dialect: str, ids: str | None = None) -> sa.ColumnElement[bool]:

@@ -119,8 +119,10 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
         watch(Message("run.reading"))
         # Rows as objects are not needed until everything is read.
         worker.submit(configure_mappers)
+        snapshot = installation.store.read_apart(
+            lambda session: take_snapshot(session, installation, connection, as_of=as_of, scope=scope)
+        )
         with installation.store.reading() as session:
-            snapshot = take_snapshot(session, installation, connection, as_of=as_of, scope=scope)
             earlier = session.get(Run, (connection.name, snapshot.run_id))
         release_arrow_memory()
         if is_published(earlier) and not dry_run:

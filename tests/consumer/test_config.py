@@ -43,6 +43,11 @@ def test_the_defaults_are_those_of_the_documentation(tmp_path: Path) -> None:
         ({"CUADRE_NIGHTLY_AT": "25:00"}, "CUADRE_NIGHTLY_AT: must be a local time such as 03:15"),
         ({"CUADRE_PROVIDER_URL": "ftp://x"}, "CUADRE_PROVIDER_URL: must be an http or https address"),
         ({"CUADRE_DATABASE_URL": "mysql://x/y"}, "CUADRE_DATABASE_URL: must begin with sqlite:/// or postgresql"),
+        ({"CUADRE_READ_URL": "replica.shop"}, "CUADRE_READ_URL: must look like postgresql+psycopg://user@host/name"),
+        (
+            {"CUADRE_READ_URL": "postgresql+psycopg://h/d"},
+            "CUADRE_READ_URL names a replica, which only a",
+        ),
         ({"CUADRE_DATABASE_URL": "postgresql+psycopg://h/d"}, "CUADRE_SECRET_KEY is required with PostgreSQL"),
         ({"CUADRE_SHARED_DIR": "nowhere"}, "CUADRE_SHARED_DIR is no folder: mount it on every machine"),
         ({"CUADRE_SECRET_KEY": "cuadre"}, "CUADRE_SECRET_KEY: can be guessed: take 32 random characters or more"),

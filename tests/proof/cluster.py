@@ -45,6 +45,20 @@ class Cluster:
             stderr=subprocess.DEVNULL,
         )
 
+    def follow(self, primary: "Cluster") -> None:
+        """Become a standby of a running one, with a copy of its data."""
+        command: list[str | Path] = [
+            self.programs / "pg_basebackup", "-D", self.folder / "data", "-h", primary.folder, "-U", "cuadre", "-R",
+            "--checkpoint=fast", "--no-sync",
+        ]  # fmt: skip
+        subprocess.run(
+            command, check=True, user=self.user, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+
+    def promote(self) -> None:
+        command: list[str | Path] = [self.programs / "pg_ctl", "promote", "-w", "-D", self.folder / "data"]
+        subprocess.run(command, check=True, user=self.user, cwd=self.folder, stdout=subprocess.DEVNULL)
+
     def start(self) -> None:
         """Start, again and again while processes of the one killed before still hold its memory."""
         deadline = time.monotonic() + PATIENCE

@@ -1,6 +1,6 @@
 """The routes under `/_sandbox/` that drive the sandbox from outside; no provider has them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from itertools import islice
 
@@ -21,6 +21,7 @@ from sandbox.state.bodies import read_body
 from sandbox.state.clock import to_iso
 from sandbox.state.credentials import KEYS, Key, UnreadableKeyError, read_networks, read_public_key
 from sandbox.state.refusal import RefusalError, invalid, missing_parameter
+from sandbox.tax import archive
 
 LAST_YEAR = 2200
 PIECE = 200  # rows of truth that are sent at once
@@ -179,6 +180,21 @@ def download_bank(world: World) -> Response:
     return _csv(report.bank(world))
 
 
+def download_papers(world: World) -> Response:
+    with world.lock:
+        return _zip(archive.write_papers(world))
+
+
+def download_register(world: World) -> Response:
+    with world.lock:
+        return _zip(archive.write_registers(world))
+
+
+def download_declared(world: World) -> Response:
+    with world.lock:
+        return _csv(archive.write_declared(world))
+
+
 def download_payout(world: World, payout_id: str) -> Response:
     with world.lock:
         return _csv(report.payout_report(world, payout_id))
@@ -222,6 +238,10 @@ def _json(body: object, status: int = 200) -> Response:
     return Response(msgspec.json.encode(body), status, content_type="application/json")
 
 
+def _zip(pieces: Iterator[bytes]) -> Response:
+    return Response(pieces, content_type="application/zip")
+
+
 def _csv(text: str) -> Response:
     return Response(text, content_type="text/csv; charset=utf-8")
 
@@ -242,6 +262,9 @@ STEPS: tuple[tuple[str, str, Callable[..., Response]], ...] = (
     ("GET", "tariff", show_tariff),
     ("GET", "truth", show_truth),
     ("GET", "invoices.csv", download_invoices),
+    ("GET", "invoices.xml.zip", download_papers),
+    ("GET", "register.zip", download_register),
+    ("GET", "declared.csv", download_declared),
     ("GET", "bank.csv", download_bank),
     ("GET", "payouts/<payout_id>.csv", download_payout),
     ("GET", "credentials", show_credentials),

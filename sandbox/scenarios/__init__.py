@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from sandbox.scenarios import busy_month, month, stress
+from sandbox.scenarios import busy_month, month, stress, tax_cl, tax_mx
 from sandbox.scenarios.damages import BASE, STRESS, rates_of
 from sandbox.scenarios.stream import stream
 from sandbox.state.happening import Scenario, WholeScenario
@@ -15,6 +15,8 @@ _PLANTED: dict[str, Callable[..., WholeScenario]] = {
     "mexico": busy_month.build_mexico,
     "quiet": month.build_quiet,
     "stress": stress.build,
+    "tax-cl": tax_cl.build,
+    "tax-mx": tax_mx.build,
 }
 _DAMAGED: dict[str, tuple[Mapping[str, float], bool]] = {
     "quiet-month": ({}, False),

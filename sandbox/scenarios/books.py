@@ -49,7 +49,7 @@ def to_row(document: LocalDocument) -> Document:
         "customer_tax_id": document.buyer_tax_id,
         "customer_name": "" if document.buyer is None else document.buyer.name,
         "net": to_major(document.net, currency),
-        "exempt": to_major(0, currency),
+        "exempt": to_major(document.exempt, currency),
         "vat": to_major(document.vat, currency),
         "total": to_major(document.total, currency),
         "currency": currency,

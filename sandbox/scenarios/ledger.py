@@ -29,6 +29,7 @@ class LocalDocument:
     refers_to: "LocalDocument | None" = None
     payment_method: str = ""
     payment_form: str = ""
+    exempt: int = 0
     owed_back: bool = False  # a note on a paid document that is never refunded
 
     @property
@@ -41,7 +42,7 @@ class LocalDocument:
     @property
     def is_note(self) -> bool:
         """Return whether the document lowers another one."""
-        return self.doc_type in {"61", "E"}
+        return self.doc_type in {"61", "112", "E"}
 
 
 @dataclass(frozen=True, slots=True)

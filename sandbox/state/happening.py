@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from sandbox.state.papers import TaxView
 from sandbox.state.store import Object
 
 # Every kind of object a scenario may hold, named after the API's paths. `subscriptions` and `invoices` are the v2 ones;
@@ -77,6 +78,7 @@ class Scenario:
     truth: Callable[[datetime], Iterable[Truth]]  # what a right reconciliation must find as of that moment
     bank_lines: tuple[dict[str, str], ...] = ()  # where the merchant's bank lies outside
     bank_file: BankFile | None = None
+    tax: TaxView | None = None  # the tax papers, where they are more than what follows from the books
     signed_transfers: bool = False  # whether sending money needs a signature, as recorded traffic has it
 
 

@@ -17,7 +17,8 @@ from sandbox.serve import create_sandbox
 from tests.sandbox.conftest import START, Receiver
 
 LISTS = [route.path for route in ROUTES if route.method == "GET" and "{" not in route.path]
-FILES = [f"/_sandbox/{name}" for name in ("truth", "invoices.csv", "bank.csv", "tariff", "credentials", "deliveries")]
+FILES = [f"/_sandbox/{name}" for name in ("truth", "invoices.csv", "bank.csv", "tariff", "credentials", "deliveries",
+                                           "invoices.xml.zip", "register.zip", "declared.csv")]  # fmt: skip
 FAULTS = [Fault("duplicate", 0.2), Fault("drop", 0.2), Fault("tie", 0.3), Fault("unknown-type", 0.1),
           Fault("duplicate-page", 0.3), Fault("empty-page", 0.3)]  # fmt: skip
 

@@ -11,15 +11,19 @@ from tempfile import TemporaryDirectory
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
 from consumer.facts.money import format_decimal
+from consumer.facts.work import Completion
 from reconcile.books.bank_files import BankOutcome, Confirmed, import_bank_file
 from reconcile.books.bank_statements import Statement
 from reconcile.books.dialects import COLUMNS
-from reconcile.books.documents import AMOUNTS, Reject
+from reconcile.books.documents import AMOUNTS, NO_LINE, Reject
 from reconcile.books.invoices import ChangedField, ImportOutcome, import_invoices
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
 from reconcile.books.proposals import Proposal, propose_columns
 from reconcile.books.rates import HOME_RATE, RatesOutcome, import_rates
 from reconcile.books.register_files import RegisterOutcome, import_register
+from reconcile.books.tax_files import is_tax_path
+from reconcile.books.tax_intake import TaxOutcome, import_tax_files
+from reconcile.books.tax_intake import Verdict as DocumentVerdict
 
 _UNSAFE = re.compile(r"[^\w. ()-]")
 # In bytes, as file systems count; the end of a name is the kind of file.
@@ -161,6 +165,8 @@ def take_in(  # noqa: PLR0913 - one file with what its kind needs
         return _of_register(import_register(installation, connection, path, period=period, dry_run=dry_run))
     if kind is Kind.PAYOUT:
         return _of_report(import_payout_report(installation, connection, path, seen=seen, dry_run=dry_run))
+    if is_tax_path(path):
+        return _of_tax(import_tax_files(installation, connection, [path], dry_run=dry_run), dry_run=dry_run)
     return _of_invoices(
         import_invoices(
             installation, connection, path, mapping=mapping, dry_run=dry_run, accept_totals=accept_totals, seen=seen
@@ -204,6 +210,20 @@ def _of_invoices(outcome: ImportOutcome) -> Intake:
         outcome.name, outcome.kept, reading.rows, counts, totals, outcome.rejects, reading.notes, outcome.earlier,
         replaces=outcome.seen if outcome.accepted else "", stale=outcome.stale, changes=outcome.changes,
         totals_accepted=outcome.totals_accepted, may_accept_totals=reading.may_accept_totals,
+    )  # fmt: skip
+
+
+def _of_tax(outcome: TaxOutcome, *, dry_run: bool) -> Intake:
+    """One refused document keeps no other out: a file is refused where it brings none, and known where all are."""
+    refused = [Message("tax.not_taken", {"file": one.file, "reason": one.reason}) for one in outcome.listed]
+    is_refused = outcome.status is Completion.NOTHING_DONE
+    is_known = not (outcome.kept or is_refused) and outcome.counts[DocumentVerdict.KNOWN]
+    counts = {"added": outcome.kept, "changed": outcome.changed, "unchanged": outcome.counts[DocumentVerdict.KNOWN]}
+    return Intake(
+        outcome.name, bool(outcome.kept) and not dry_run, sum(outcome.counts.values()), counts, [],
+        [Reject(NO_LINE, "", "", one) for one in refused] if is_refused else [],
+        [] if is_refused else refused,
+        Message("tax.known", {"count": outcome.counts[DocumentVerdict.KNOWN]}) if is_known else None,
     )  # fmt: skip
 
 

@@ -24,6 +24,8 @@ from reconcile.books.documents import NO_LINE
 from reconcile.books.invoices import ChangedField, ImportOutcome, import_invoices
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
 from reconcile.books.reading import ControlTotal
+from reconcile.books.tax_files import is_tax_path
+from reconcile.commands import tax_documents
 from reconcile.commands.files import make_undo, print_files, show_rejects, status_of
 from reconcile.desk.removals import Kind
 from reconcile.kept import records
@@ -54,17 +56,26 @@ def import_files(
     installation: Installation, connection: Connection, *, files: tuple[Path, ...], mapping: str | None, dry_run: bool,
     accept_totals: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Bring invoice files (CSV or XLSX) into the books, each whole or not at all."""
+    """Bring invoices into the books: sheets (CSV or XLSX), each whole or not at all, and tax documents (XML).
+
+    Tax documents come alone, in ZIPs or in folders, and each is judged by itself.
+    """
+    of_tax = [path for path in files if is_tax_path(path)]
     outcomes = [
         import_invoices(installation, connection, path, mapping=mapping, dry_run=dry_run, accept_totals=accept_totals)
         for path in files
+        if path not in of_tax
     ]
     if as_json:
         print_rows([to_file_row(connection.name, outcome) for outcome in outcomes], FILE_KEYS, as_json=True)
     else:
         for outcome in outcomes:
             _show(outcome, dry_run=dry_run)
-    leave(status_of(outcomes))
+    endings = [status_of([outcome]) for outcome in outcomes]
+    if of_tax:
+        found = tax_documents.bring_in(installation, connection, of_tax, dry_run=dry_run, as_json=as_json)
+        endings.append(found.status)
+    leave(endings[0] if len(set(endings)) == 1 else Completion.PARTLY_DONE)
 
 
 @invoices.command("list")

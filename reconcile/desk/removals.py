@@ -148,6 +148,8 @@ def _restore_documents(session: Session, file: InvoiceFile) -> None:
     before = sa.select(col(LocalInvoiceBefore.document)).where(_is_of(LocalInvoiceBefore, file))
     rows = [_to_row(document) for document in session.scalars(before)]
     stated = sa.select(col(FiscalDocument.doc_key)).where(_is_of(FiscalDocument, file))
+    replaced = (col(FiscalDocument.connection) == file.connection, col(FiscalDocument.replaced_by).in_(stated))
+    session.execute(sa.update(FiscalDocument).where(*replaced).values(status="valid", replaced_by=""))
     for part in (FiscalRelation, FiscalPayment):
         mine = (col(part.connection) == file.connection, col(part.doc_key).in_(stated))
         session.execute(sa.delete(part).where(*mine))

@@ -1,0 +1,193 @@
+"""CFDI 3.3 and 4.0 with their payment complements, read by local names; pure."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from uuid import UUID
+from xml.etree.ElementTree import Element
+from zoneinfo import ZoneInfo
+
+from consumer.facts.countries import COUNTRIES
+from consumer.facts.money import is_currency
+from reconcile.books.tax_documents import (
+    SUBSTITUTES,
+    Attributes,
+    NoStampError,
+    NotForUsError,
+    Relation,
+    Settlement,
+    TaxDocument,
+    TaxXmlError,
+    all_of,
+    children,
+    local_name,
+    to_moment,
+    to_money,
+    to_party,
+)
+
+ROOT = "Comprobante"
+_VERSIONS = ("3.3", "4.0")
+# Sales, notes and payments; goods moved and wages are no matter of the books.
+_KINDS = ("I", "E", "P")
+_VAT, _EXEMPT = "002", "Exento"
+# The currency of a payment complement itself, which states no amount.
+_NO_CURRENCY = "XXX"
+_NOTES = ("01", "02", "03", "07")
+_MEXICO = COUNTRIES["mx"]
+_ZONE = ZoneInfo(_MEXICO.zone)
+_SERIES, _FOLIO = 25, 40
+
+
+def read_cfdi(root: Element) -> TaxDocument:
+    """Read one document; raise TaxXmlError if it is not stamped, not of a kind that is kept, or cannot be read."""
+    said, parts = root.attrib, children(root)
+    if said.get("Version") not in _VERSIONS:
+        raise TaxXmlError("tax.version", version=said.get("Version") or said.get("version") or "?")
+    kind = said.get("TipoDeComprobante", "")
+    if kind not in _KINDS:
+        raise NotForUsError("tax.kind_not_kept", kind=kind or "?")
+    inside = [part for complement in all_of(root, "Complemento") for part in complement]
+    stamp = next((part.attrib for part in inside if local_name(part) == "TimbreFiscalDigital"), None)
+    if stamp is None or not stamp.get("UUID"):
+        raise NoStampError("tax.no_stamp")
+    uuid, currency = _to_uuid(stamp["UUID"]), _to_currency(said.get("Moneda", ""))
+    issuer, receiver = (_attributes(parts, name) for name in ("Emisor", "Receptor"))
+    issued_at = to_moment(said.get("Fecha", ""), _ZONE, "Fecha")
+    relations = tuple(_list_relations(root))
+    ref_number = _choose_reference(kind, relations)
+    net, exempt, vat = _read_parts(root, parts, currency)
+    total = to_money(said.get("Total"), currency, "Total")
+    return TaxDocument(
+        doc_key=f"mx:uuid:{uuid}", country="mx", kind=kind,
+        issuer_tax_id=to_party(issuer.get("Rfc", ""), "mx"), issuer_name=issuer.get("Nombre", ""),
+        receiver_tax_id=to_party(receiver.get("Rfc", ""), "mx"), receiver_name=receiver.get("Nombre", ""),
+        series=said.get("Serie", "")[:_SERIES], folio=said.get("Folio", "")[:_FOLIO], uuid=uuid,
+        issued_at=issued_at, issue_date=issued_at.date(), currency=currency, rate=said.get("TipoCambio", ""),
+        net=net, exempt=exempt, vat=vat,
+        withheld=to_money(_attributes(parts, "Impuestos").get("TotalImpuestosRetenidos"), currency, "Impuestos"),
+        total=total, payable=total, payment_method=said.get("MetodoPago", ""),
+        payment_form=said.get("FormaPago", ""), due_date=None, global_of=_read_global(parts),
+        third_party=_sum_third_party(parts, currency), no_debit_right=False, order_ref="",
+        ref_type=kind if ref_number else "", ref_number=ref_number, seal=said.get("Sello", ""), relations=relations,
+        payments=tuple(_list_payments(inside)) if kind == "P" else (),
+    )  # fmt: skip
+
+
+def _attributes(parts: Mapping[str, Element], name: str) -> Attributes:
+    element = parts.get(name)
+    return {} if element is None else element.attrib
+
+
+def _to_uuid(text: str) -> str:
+    try:
+        return str(UUID(text.strip()))
+    except ValueError:
+        raise TaxXmlError("tax.not_a_uuid", value=text[:40]) from None
+
+
+def _to_currency(text: str) -> str:
+    if text in ("", _NO_CURRENCY):
+        return _MEXICO.currency
+    if not is_currency(text):
+        raise TaxXmlError("facts.unknown_currency", currency=text[:20])
+    return text.upper()
+
+
+def _list_relations(root: Element) -> Iterator[Relation]:
+    """Yield what every node says, of which version 4.0 may have several."""
+    for node in all_of(root, "CfdiRelacionados"):
+        kind = node.get("TipoRelacion", "")
+        for other in all_of(node, "CfdiRelacionado"):
+            uuid = _to_uuid(other.get("UUID", ""))
+            yield Relation(kind, "", f"mx:uuid:{uuid}", uuid)
+
+
+def _choose_reference(kind: str, relations: tuple[Relation, ...]) -> str:
+    """Return the one document that a note corrects or an invoice takes the place of; of several none is certain."""
+    wanted = {"E": _NOTES, "I": (SUBSTITUTES,)}.get(kind, ())
+    named = {one.other_number for one in relations if one.kind in wanted}
+    return named.pop() if len(named) == 1 else ""
+
+
+def _read_parts(root: Element, parts: Mapping[str, Element], currency: str) -> tuple[int, int, int]:
+    """Return net, exempt and value added tax; version 3.3 states what is exempt with its lines alone."""
+    said = root.attrib
+    taxes = list(_list_taxes(parts.get("Impuestos")))
+    vat = sum(to_money(tax.get("Importe"), currency, "Importe") for tax in taxes if tax.get("Impuesto") == _VAT)
+    if said["Version"] != _VERSIONS[-1]:
+        lines = (children(line).get("Impuestos") for line in all_of(parts.get("Conceptos"), "Concepto"))
+        taxes = [tax for line in lines for tax in _list_taxes(line)]
+    of_exempt = (tax for tax in taxes if tax.get("Impuesto") == _VAT and tax.get("TipoFactor") == _EXEMPT)
+    exempt = sum(to_money(tax.get("Base"), currency, "Base") for tax in of_exempt)
+    net = to_money(said.get("SubTotal"), currency, "SubTotal") - to_money(said.get("Descuento"), currency, "Descuento")
+    return net - exempt, exempt, vat
+
+
+def _list_taxes(taxes: Element | None) -> Iterator[Attributes]:
+    for part in all_of(taxes, "Traslados"):
+        yield from (tax.attrib for tax in all_of(part, "Traslado"))
+
+
+def _read_global(parts: Mapping[str, Element]) -> str:
+    """Return the period that a global invoice sums up: year and months, two of which are written as one number."""
+    said = _attributes(parts, "InformacionGlobal")
+    return f"{said.get('Año', '?')}-{said.get('Meses', '?')}" if said else ""
+
+
+def _sum_third_party(parts: Mapping[str, Element], currency: str) -> int:
+    lines = all_of(parts.get("Conceptos"), "Concepto")
+    return sum(
+        to_money(line.get("Importe"), currency, "Importe") - to_money(line.get("Descuento"), currency, "Descuento")
+        for line in lines
+        if any(local_name(part) == "ACuentaTerceros" for part in line)
+    )
+
+
+def _list_payments(inside: list[Element]) -> Iterator[Settlement]:
+    number = 0
+    for node in inside:
+        for payment in all_of(node, "Pago") if local_name(node) == "Pagos" else ():
+            number += 1
+            yield from _list_settled(payment, number)
+
+
+def _list_settled(payment: Element, number: int) -> Iterator[Settlement]:
+    said = payment.attrib
+    currency = _to_currency(said.get("MonedaP", ""))
+    paid_at = to_moment(said.get("FechaPago", ""), _ZONE, "FechaPago")
+    amount = to_money(said.get("Monto"), currency, "Monto")
+    documents = [one for one in payment if local_name(one) == "DoctoRelacionado"]
+    for line, document in enumerate(documents or [None], start=1):
+        yield _to_settlement(said, document, number=number, line=line, paid_at=paid_at, amount=amount)
+
+
+def _to_settlement(
+    said: Attributes, document: Element | None, *, number: int, line: int, paid_at: datetime, amount: int
+) -> Settlement:
+    paid: Attributes = {} if document is None else document.attrib
+    currency, owed = (_to_currency(text) for text in (said.get("MonedaP", ""), paid.get("MonedaDR", "")))
+    uuid = _to_uuid(paid["IdDocumento"]) if paid.get("IdDocumento") else ""
+    before, part, after = (
+        to_money(paid.get(name), owed, name) for name in ("ImpSaldoAnt", "ImpPagado", "ImpSaldoInsoluto")
+    )
+    instalment = paid.get("NumParcialidad", "1")
+    return Settlement(
+        payment_number=number, line=line, paid_at=paid_at, payment_form=said.get("FormaDePagoP", ""),
+        currency=currency, rate=said.get("TipoCambioP", ""), amount=amount,
+        operation=said.get("NumOperacion", "").strip(), paid_uuid=uuid,
+        paid_key=f"mx:uuid:{uuid}" if uuid else "", series=paid.get("Serie", "")[:_SERIES],
+        folio=paid.get("Folio", "")[:_FOLIO], instalment=int(instalment) if instalment.isdecimal() else 0,
+        paid_currency=owed, balance_before=before, paid=part, balance_after=after,
+        equivalence=paid.get("EquivalenciaDR") or paid.get("TipoCambioDR", ""), vat=_sum_paid_vat(document, owed),
+    )  # fmt: skip
+
+
+def _sum_paid_vat(document: Element | None, currency: str) -> int:
+    taxes = [] if document is None else all_of(document, "ImpuestosDR")
+    return sum(
+        to_money(tax.get("ImporteDR"), currency, "ImporteDR")
+        for part in taxes
+        for group in all_of(part, "TrasladosDR")
+        for tax in all_of(group, "TrasladoDR")
+        if tax.get("ImpuestoDR") == _VAT
+    )

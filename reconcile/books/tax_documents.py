@@ -1,0 +1,185 @@
+"""Tax documents as their XML states them, and what readers of both countries need: amounts, moments, digests; pure."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from functools import lru_cache
+from typing import TypeAlias
+from xml.etree.ElementTree import Element
+from zoneinfo import ZoneInfo
+
+from consumer.facts.messages import RefusalError
+from consumer.facts.money import LARGEST_AMOUNT, digits_of
+from consumer.facts.taxids import TaxIdError, to_tax_id
+
+# Attributes of an element; children by their local names.
+Attributes: TypeAlias = Mapping[str, str]
+_LONGEST_AMOUNT = 24
+
+
+class TaxXmlError(RefusalError):
+    """An XML that is no tax document that can be read; the message says why in one sentence."""
+
+
+class NotForUsError(TaxXmlError):
+    """A sound file that holds no document of sales, purchases or payments."""
+
+
+class NoStampError(TaxXmlError):
+    """A document that the tax office never saw."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What a document says of another; `other_key` is empty where the other is no tax document of the same issuer."""
+
+    kind: str
+    other_type: str
+    other_key: str
+    other_number: str
+    other_on: date | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What one payment of a complement settles of one document; one without documents settles none."""
+
+    payment_number: int
+    line: int
+    paid_at: datetime
+    payment_form: str
+    currency: str
+    rate: str
+    amount: int
+    operation: str
+    paid_uuid: str
+    paid_key: str
+    series: str
+    folio: str
+    instalment: int
+    paid_currency: str
+    balance_before: int
+    paid: int
+    balance_after: int
+    equivalence: str
+    vat: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaxDocument:
+    """A tax document as its XML states it; amounts are minor units of `currency`. `seal` covers its whole content."""
+
+    doc_key: str
+    country: str
+    kind: str
+    issuer_tax_id: str
+    issuer_name: str
+    receiver_tax_id: str
+    receiver_name: str
+    series: str
+    folio: str
+    uuid: str
+    issued_at: datetime
+    issue_date: date
+    currency: str
+    rate: str
+    net: int
+    exempt: int
+    vat: int
+    withheld: int
+    total: int
+    payable: int
+    payment_method: str
+    payment_form: str
+    due_date: date | None
+    global_of: str
+    third_party: int
+    no_debit_right: bool
+    order_ref: str
+    # The one document that it corrects or takes the place of, as the books refer to others.
+    ref_type: str
+    ref_number: str
+    seal: str
+    relations: tuple[Relation, ...] = ()
+    payments: tuple[Settlement, ...] = ()
+
+    def digest(self) -> str:
+        """Name the document by what it states."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()
+
+    def replaced_keys(self) -> list[str]:
+        """Return the keys of the documents that this one takes the place of."""
+        return [one.other_key for one in self.relations if one.kind == SUBSTITUTES and self.country == "mx"]
+
+
+# The relation of a document that takes another's place, in Mexico.
+SUBSTITUTES = "04"
+
+
+def local_name(element: Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def children(element: Element) -> dict[str, Element]:
+    """Return the first child of each name; readers use it where a name stands once."""
+    found: dict[str, Element] = {}
+    for child in element:
+        found.setdefault(local_name(child), child)
+    return found
+
+
+def all_of(element: Element | None, name: str) -> list[Element]:
+    return [] if element is None else [child for child in element if local_name(child) == name]
+
+
+def text_of(parts: Mapping[str, Element], name: str) -> str:
+    """Return the text of a child, empty where it is not there."""
+    element = parts.get(name)
+    return "" if element is None else (element.text or "").strip()
+
+
+def to_money(text: str | None, currency: str, name: str) -> int:
+    """Return minor units, half up where a part is written finer than its currency; empty is zero."""
+    if not text:
+        return 0
+    amount = _scale(text, digits_of(currency)) if len(text) <= _LONGEST_AMOUNT else None
+    if amount is None:
+        raise TaxXmlError("tax.not_an_amount", name=name, value=text[:_LONGEST_AMOUNT])
+    return amount
+
+
+@lru_cache(maxsize=4_096)
+def _scale(text: str, digits: int) -> int | None:
+    try:
+        scaled = Decimal(text).scaleb(digits).quantize(Decimal(1), ROUND_HALF_UP)
+    except InvalidOperation:
+        return None
+    return int(scaled) if scaled.is_finite() and abs(scaled) <= LARGEST_AMOUNT else None
+
+
+@lru_cache(maxsize=4_096)
+def to_day(text: str, name: str) -> date:
+    try:
+        return date.fromisoformat(text[:10])
+    except ValueError:
+        raise TaxXmlError("tax.not_a_day", name=name, value=text[:30]) from None
+
+
+def to_moment(text: str, zone: ZoneInfo, name: str) -> datetime:
+    """Return a moment written in local time without a zone."""
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=zone)
+    except ValueError:
+        raise TaxXmlError("tax.not_a_day", name=name, value=text[:30]) from None
+
+
+@lru_cache(maxsize=4_096)
+def to_party(text: str, country: str) -> str:
+    """Return the tax id of an issuer or receiver in its one form; one of another form stands as it is written."""
+    try:
+        return to_tax_id(text, country)
+    except TaxIdError:
+        return text.strip().upper()[:40]

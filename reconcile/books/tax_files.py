@@ -1,0 +1,130 @@
+"""Files, ZIPs and folders of tax documents as one stream of members, within bounds of size, ratio and count."""
+
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from zipfile import BadZipFile, ZipFile, ZipInfo, is_zipfile
+
+from consumer.facts.messages import Message
+from reconcile.books.tax_xml import LARGEST_XML, is_tax_xml
+
+_HEAD = 4_096
+# XML shrinks to a tenth; what shrinks to less than a hundredth is no document.
+_MOST_RATIO = 100
+_SMALLEST_BOMB = 100_000
+MOST_MEMBERS = 250_000
+LARGEST_UNPACKED = 4_000_000_000
+_WORKBOOK = "[Content_Types].xml"
+_MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One file, by the name a person finds it under, with its content or why that is not read.
+
+    `is_other` holds for files that are no XML at all.
+    """
+
+    name: str
+    content: bytes = b""
+    problem: Message | None = None
+    is_other: bool = False
+
+
+def is_tax_path(path: Path) -> bool:
+    """Return True for a folder, an XML file, a ZIP that is no workbook, or a file that begins as tax XML."""
+    if path.is_dir() or path.suffix.lower() == ".xml":
+        return True
+    try:
+        if is_zipfile(path):
+            with ZipFile(path) as archive:
+                return _WORKBOOK not in archive.namelist() and "mimetype" not in archive.namelist()
+        with path.open("rb") as file:
+            return is_tax_xml(file.read(_HEAD))
+    except (OSError, BadZipFile):
+        return path.suffix.lower() == ".zip"
+
+
+def list_members(paths: Iterable[Path]) -> Iterator[Member]:
+    """Yield every file of the paths, one at a time; folders in the order of their names, links left out."""
+    for path in paths:
+        if not path.is_dir():
+            yield from _open_file(path, path.name)
+            continue
+        for folder, below, names in os.walk(path):
+            below.sort()
+            for name in sorted(names):
+                found = Path(folder) / name
+                if not found.is_symlink() and not name.startswith("."):
+                    yield from _open_file(found, found.relative_to(path).as_posix())
+
+
+def count_members(paths: Iterable[Path]) -> int:
+    """Count what `list_members` will yield, ZIPs inside folders as one file each; for progress alone."""
+    return sum(
+        sum(len(names) for _, _, names in os.walk(path)) if path.is_dir() else _count_zipped(path) for path in paths
+    )
+
+
+def _count_zipped(path: Path) -> int:
+    try:
+        with ZipFile(path) as archive:
+            return len(archive.namelist())
+    except (OSError, BadZipFile):
+        return 1
+
+
+def _open_file(path: Path, name: str) -> Iterator[Member]:
+    try:
+        if path.suffix.lower() == ".zip" or (path.suffix.lower() != ".xml" and is_zipfile(path)):
+            yield from _open_zip(path, name)
+            return
+        size = path.stat().st_size
+        if size > LARGEST_XML:
+            yield Member(name, problem=_too_large(size))
+            return
+        yield _to_member(name, path.read_bytes())
+    except OSError as error:
+        yield Member(name, problem=Message("books.file_unreadable", {"reason": str(error.strerror)}))
+
+
+def _open_zip(path: Path, name: str) -> Iterator[Member]:
+    try:
+        with ZipFile(path) as archive:
+            infos = [info for info in archive.infolist() if not info.is_dir()]
+            unpacked = sum(info.file_size for info in infos)
+            if len(infos) > MOST_MEMBERS or unpacked > LARGEST_UNPACKED:
+                values = {"files": len(infos), "megabytes": unpacked // _MEGABYTE}
+                yield Member(name, problem=Message("tax.zip_too_large", values))
+                return
+            for info in infos:
+                yield _unpack(archive, info, f"{name}/{info.filename}")
+    except BadZipFile:
+        yield Member(name, problem=Message("tax.zip_broken"))
+
+
+def _unpack(archive: ZipFile, info: ZipInfo, name: str) -> Member:
+    """Unpack one file, never more of it than its bounds allow, whatever the archive says of its size."""
+    if info.flag_bits & 1:
+        return Member(name, problem=Message("tax.zip_encrypted"))
+    if info.file_size > LARGEST_XML:
+        return Member(name, problem=_too_large(info.file_size))
+    if info.file_size > max(_SMALLEST_BOMB, info.compress_size * _MOST_RATIO):
+        return Member(name, problem=Message("tax.zip_bomb"))
+    try:
+        with archive.open(info) as file:
+            return _to_member(name, file.read(LARGEST_XML + 1))
+    except (BadZipFile, NotImplementedError, zlib.error, EOFError, ValueError):
+        return Member(name, problem=Message("tax.zip_broken"))
+
+
+def _to_member(name: str, content: bytes) -> Member:
+    is_xml = name.lower().endswith(".xml") or content.lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n\x00")[:1] == b"<"
+    return Member(name, content if is_xml else b"", is_other=not is_xml)
+
+
+def _too_large(size: int) -> Message:
+    values = {"megabytes": size // _MEGABYTE, "most": LARGEST_XML // _MEGABYTE}
+    return Message("books.file_too_large", values)

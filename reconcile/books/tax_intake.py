@@ -1,0 +1,385 @@
+"""Tax documents into the books: a verdict for each file, bounded batches, sales and notes as documents of the books."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import TypeAlias
+
+import sqlalchemy as sa
+from sqlmodel import Session, SQLModel, col, select
+
+from consumer.facts.bulk import insert_rows
+from consumer.facts.clock import utc_now
+from consumer.facts.erasures import read_subjects
+from consumer.facts.installation import Connection, Installation
+from consumer.facts.messages import Message
+from consumer.facts.store import Turn, batches, take_turn
+from consumer.facts.tables.types import core_of
+from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
+from consumer.facts.work import Completion
+from reconcile.books.documents import Document
+from reconcile.books.invoices import ImportOutcome, find_own_tax_ids, keep
+from reconcile.books.reading import Reading
+from reconcile.books.tax_documents import (
+    SUBSTITUTES,
+    NoStampError,
+    NotForUsError,
+    Relation,
+    Settlement,
+    TaxDocument,
+    TaxXmlError,
+)
+from reconcile.books.tax_files import Member, list_members
+from reconcile.books.tax_xml import read_tax_xml
+from reconcile.rules.kinds import NO_SALES
+from reconcile.tables.books import LocalInvoice
+from reconcile.tables.fiscal import FiscalDocument, FiscalPayment, FiscalRelation
+
+ISSUED, RECEIVED = "issued", "received"
+_BATCH = 1_000
+# So many refused files are listed; all of them are counted.
+MOST_LISTED = 200
+_GENERIC = GENERIC_RFCS | GENERIC_RUTS
+
+
+class Verdict(StrEnum):
+    """What became of one document of a file, or of a file that holds none."""
+
+    TAKEN = "taken"
+    KNOWN = "known"
+    CHANGED = "changed"
+    REPLACED = "replaced"
+    CANCELLED = "cancelled"
+    NO_STAMP = "without_stamp"
+    OTHER_ISSUER = "other_issuer"
+    NOT_FOR_US = "not_for_us"
+    UNREADABLE = "unreadable"
+
+
+KEPT = (Verdict.TAKEN, Verdict.REPLACED, Verdict.CANCELLED)
+REFUSED = (Verdict.CHANGED, Verdict.NO_STAMP, Verdict.OTHER_ISSUER, Verdict.UNREADABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One document of a file, or why there is none."""
+
+    file: str
+    verdict: Verdict
+    document: TaxDocument | None = None
+    direction: str = ""
+    digest: str = ""
+    reason: Message | None = None
+
+    def to_row(self, connection: str) -> dict[str, object]:
+        """Return it for the terminal and for programs."""
+        key = self.document.doc_key if self.document else ""
+        reason = str(self.reason) if self.reason else ""
+        return {
+            "connection": connection, "file": self.file, "verdict": self.verdict.value, "doc_key": key, "reason": reason
+        }  # fmt: skip
+
+
+@dataclass(slots=True)
+class TaxOutcome:
+    """What became of all files; `listed` are those that did not come in, up to a number."""
+
+    name: str
+    counts: Counter[Verdict] = field(default_factory=Counter)
+    listed: list[Found] = field(default_factory=list)
+    added: int = 0
+    changed: int = 0
+
+    @property
+    def refused(self) -> int:
+        return sum(self.counts[verdict] for verdict in REFUSED)
+
+    @property
+    def kept(self) -> int:
+        return sum(self.counts[verdict] for verdict in KEPT)
+
+    @property
+    def status(self) -> Completion:
+        if not self.refused:
+            return Completion.DONE
+        return Completion.PARTLY_DONE if self.kept or self.counts[Verdict.KNOWN] else Completion.NOTHING_DONE
+
+    def add(self, found: Found) -> None:
+        self.counts[found.verdict] += 1
+        if found.verdict in REFUSED and len(self.listed) < MOST_LISTED:
+            self.listed.append(found)
+
+
+OnFound: TypeAlias = Callable[[Found], None]
+
+
+def ignore_found(_found: Found) -> None:
+    """Show no progress."""
+
+
+def import_tax_files(
+    installation: Installation, connection: Connection, paths: Sequence[Path], *, dry_run: bool = False,
+    on_found: OnFound = ignore_found, members: Iterable[Member] | None = None,
+) -> TaxOutcome:  # fmt: skip
+    """Read every file and keep its documents; files are read one by one and written in batches.
+
+    A batch goes in whole in one transaction. What a killed process left out comes in the next time: a document that is
+    known under its identity with the same content stays as it is.
+    """
+    name = paths[0].name if len(paths) == 1 else f"{paths[0].name} …"
+    outcome = TaxOutcome(name)
+    with installation.store.reading() as session:
+        own = find_own_tax_ids(session, connection) - _GENERIC
+    found = (one for member in members or list_members(paths) for one in judge_member(member, own))
+    number = 0
+    while batch := list(islice(found, _BATCH)):
+        number += 1
+        part = name if number == 1 else f"{name} ({number})"
+        opened = installation.store.reading() if dry_run else installation.store.transaction()
+        with opened as session:
+            judged = _keep_batch(session, connection, batch, part, outcome=outcome, dry_run=dry_run)
+        for one in judged:
+            outcome.add(one)
+            on_found(one)
+    return outcome
+
+
+def judge_member(member: Member, own: frozenset[str]) -> Iterator[Found]:
+    """Yield what one file holds for the merchant, before anything is known of the books."""
+    if member.problem is not None or member.is_other:
+        verdict = Verdict.NOT_FOR_US if member.is_other else Verdict.UNREADABLE
+        yield Found(member.name, verdict, reason=member.problem or Message("tax.no_xml"))
+        return
+    if not own:
+        yield Found(member.name, Verdict.OTHER_ISSUER, reason=Message("tax.own_tax_id_unknown"))
+        return
+    is_empty = True
+    try:
+        for one in read_tax_xml(member.content):
+            is_empty = False
+            yield _judge(member.name, one, own)
+    except TaxXmlError as error:
+        is_empty = False
+        yield Found(member.name, _verdict_of(error), reason=error.message)
+    if is_empty:
+        yield Found(member.name, Verdict.NOT_FOR_US, reason=Message("tax.empty"))
+
+
+def _judge(name: str, one: TaxDocument | TaxXmlError, own: frozenset[str]) -> Found:
+    if isinstance(one, TaxXmlError):
+        return Found(name, _verdict_of(one), reason=one.message)
+    if one.issuer_tax_id in own:
+        return Found(name, Verdict.TAKEN, one, ISSUED, one.digest())
+    if one.receiver_tax_id in own:
+        return Found(name, Verdict.TAKEN, _as_received(one), RECEIVED, one.digest())
+    values = {"issuer": one.issuer_tax_id, "own": ", ".join(sorted(own))}
+    return Found(name, Verdict.OTHER_ISSUER, one, reason=Message("tax.other_issuer", values))
+
+
+def _verdict_of(error: TaxXmlError) -> Verdict:
+    if isinstance(error, NotForUsError):
+        return Verdict.NOT_FOR_US
+    return Verdict.NO_STAMP if isinstance(error, NoStampError) else Verdict.UNREADABLE
+
+
+def _as_received(document: TaxDocument) -> TaxDocument:
+    """Put the issuer into the keys of a document of others: in Chile each issuer counts its own folios."""
+    if document.country == "mx":
+        return document
+    issuer = document.issuer_tax_id
+    relations = tuple(replace(one, other_key=_with_issuer(one.other_key, issuer)) for one in document.relations)
+    return replace(document, doc_key=_with_issuer(document.doc_key, issuer), relations=relations)
+
+
+def _with_issuer(key: str, issuer: str) -> str:
+    country, kind, _, folio = key.split(":") if key else ("", "", "", "")
+    return f"{country}:{issuer}:{kind}:{folio}" if key else ""
+
+
+def _keep_batch(
+    session: Session, connection: Connection, batch: Sequence[Found], name: str, *, outcome: TaxOutcome, dry_run: bool
+) -> list[Found]:
+    """Judge a batch against what is known, and write what is new in the caller's transaction."""
+    if not dry_run:
+        take_turn(session, Turn.BOOKS)
+    judged = _compare(session, connection.name, batch)
+    new = [one for one in judged if one.document is not None and one.verdict in KEPT]
+    if dry_run or not new:
+        outcome.added += len(new)
+        return judged
+    at = utc_now()
+    digest = hashlib.sha256("".join(one.digest for one in new).encode()).hexdigest()
+    books = [*_list_books(new), *_list_replaced(session, connection.name, new)]
+    reading = Reading(tuple((document, {}) for document in books), (), rows=len(new), columns=(("currency", ""),))
+    kept = keep(session, connection, ImportOutcome(name, digest, True, False, reading, ()), at=at)
+    _write(session, connection, new, digest, at)
+    outcome.added, outcome.changed = outcome.added + len(new), outcome.changed + kept.changed
+    return judged
+
+
+def _compare(session: Session, connection: str, batch: Sequence[Found]) -> list[Found]:
+    """Tell new documents from known ones, and new ones that another took the place of from those that live."""
+    keys = sorted({one.document.doc_key for one in batch if one.document and one.verdict is Verdict.TAKEN})
+    known = dict(_read_known(session, connection, keys))
+    void = set(_read_void(session, connection, keys))
+    replaced = set(_read_replaced(session, connection, keys))
+    replaced.update(*(one.document.replaced_keys() for one in batch if one.document and one.direction))
+    judged = []
+    for one in batch:
+        if one.document is None or one.verdict is not Verdict.TAKEN:
+            judged.append(one)
+            continue
+        key, digest = one.document.doc_key, one.digest
+        if key in known:
+            judged.append(_to_known(one, is_same=known[key] == digest))
+            continue
+        known[key] = digest
+        verdict = Verdict.REPLACED if key in replaced else Verdict.CANCELLED if key in void else Verdict.TAKEN
+        judged.append(replace(one, verdict=verdict))
+    return judged
+
+
+def _to_known(one: Found, *, is_same: bool) -> Found:
+    assert one.document is not None
+    if is_same:
+        return replace(one, verdict=Verdict.KNOWN)
+    reason = Message("tax.changed", {"document": one.document.doc_key})
+    return replace(one, verdict=Verdict.CHANGED, reason=reason)
+
+
+def _read_known(session: Session, connection: str, keys: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for some in batches(keys):
+        query = select(FiscalDocument.doc_key, FiscalDocument.content_sha256)
+        mine = (col(FiscalDocument.connection) == connection, col(FiscalDocument.doc_key).in_(some))
+        yield from session.exec(query.where(*mine))
+
+
+def _read_void(session: Session, connection: str, keys: Sequence[str]) -> Iterator[str]:
+    for some in batches(keys):
+        mine = (col(LocalInvoice.connection) == connection, col(LocalInvoice.doc_key).in_(some))
+        yield from session.exec(select(LocalInvoice.doc_key).where(*mine, LocalInvoice.status == "void"))
+
+
+def _read_replaced(session: Session, connection: str, keys: Sequence[str]) -> Iterator[str]:
+    for some in batches(keys):
+        mine = (col(FiscalRelation.connection) == connection, col(FiscalRelation.other_key).in_(some))
+        yield from session.exec(select(FiscalRelation.other_key).where(*mine, FiscalRelation.kind == SUBSTITUTES))
+
+
+def _list_books(new: Iterable[Found]) -> Iterator[Document]:
+    """Yield sales and notes of the merchant as documents of the books.
+
+    A global invoice sums up sales that were paid one by one, so no payment is its own: it stays out.
+    """
+    for one in new:
+        document = one.document
+        if document is None or one.direction != ISSUED or document.kind in NO_SALES or document.global_of:
+            continue
+        yield Document(
+            doc_key=document.doc_key, doc_type=document.kind, series=document.series.upper(), folio=document.folio,
+            uuid=document.uuid, issue_date=document.issue_date, due_date=document.due_date,
+            customer_tax_id=document.receiver_tax_id, customer_name=document.receiver_name, net=document.net,
+            exempt=document.exempt, vat=document.vat, total=document.payable, currency=document.currency,
+            is_void=True if one.verdict is not Verdict.TAKEN else None, order_ref=document.order_ref,
+            ref_type=document.ref_type, ref_number=document.ref_number,
+            payment_method=document.payment_method if document.country == "mx" else "",
+            payment_form=document.payment_form,
+        )  # fmt: skip
+
+
+def _list_replaced(session: Session, connection: str, new: Sequence[Found]) -> Iterator[Document]:
+    """Yield known documents of the books that a new one takes the place of, as void."""
+    own = {one.document.doc_key for one in new if one.document}
+    keys = sorted({key for one in new if one.document and one.direction == ISSUED
+                   for key in one.document.replaced_keys()} - own)  # fmt: skip
+    names = [name for name in Document.__slots__ if name != "is_void"]
+    for some in batches(keys):
+        mine = (col(LocalInvoice.connection) == connection, col(LocalInvoice.doc_key).in_(some))
+        for row in session.exec(select(LocalInvoice).where(*mine)):
+            yield Document(**{name: getattr(row, name) for name in names}, is_void=True)
+
+
+def _write(session: Session, connection: Connection, new: Sequence[Found], digest: str, at: datetime) -> None:
+    """Write what the XML states, and mark what it takes the place of."""
+    database, here = session.connection(), {"connection": connection.name}
+    pairs = [(one, one.document) for one in _redact(session, connection.name, new) if one.document]
+    replacing = {key: document.doc_key for _, document in pairs for key in document.replaced_keys()}
+    replacing = dict(_read_replacing(session, connection.name, [document.doc_key for _, document in pairs])) | replacing
+    rows = [_to_row(one, document, replacing) for one, document in pairs]
+    _insert(database, FiscalDocument, rows, here | {"file_sha256": digest, "updated_at": at})
+    relations = [(document.doc_key, line, relation) for _, document in pairs
+                 for line, relation in enumerate(document.relations, start=1)]  # fmt: skip
+    _insert(database, FiscalRelation, [_to_relation_row(*one) for one in relations], here)
+    payments = [(document.doc_key, payment) for _, document in pairs for payment in document.payments]
+    _insert(database, FiscalPayment, [_to_payment_row(*one) for one in payments], here)
+    for key, by in replacing.items():
+        of_key = (col(FiscalDocument.connection) == connection.name, col(FiscalDocument.doc_key) == key)
+        session.execute(sa.update(FiscalDocument).where(*of_key).values(status=Verdict.REPLACED.value, replaced_by=by))
+
+
+def _insert(
+    database: sa.Connection, table: type[SQLModel], rows: Sequence[Mapping[str, object]], alike: Mapping[str, object]
+) -> None:
+    if rows:
+        insert_rows(database, core_of(table), [*rows[0]], [[*row.values()] for row in rows], alike=alike)
+
+
+def _read_replacing(session: Session, connection: str, keys: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield which known document takes the place of each."""
+    for some in batches(keys):
+        mine = (col(FiscalRelation.connection) == connection, col(FiscalRelation.other_key).in_(some))
+        query = select(FiscalRelation.other_key, FiscalRelation.doc_key).where(*mine)
+        yield from session.exec(query.where(FiscalRelation.kind == SUBSTITUTES))
+
+
+def _redact(session: Session, connection: str, new: Sequence[Found]) -> Sequence[Found]:
+    """Return documents as they may be kept: without what they say of people who were erased."""
+    subjects = read_subjects(session.connection())
+    if subjects is None:
+        return new
+    words, found = subjects.pseudonyms.text, []
+    for one in new:
+        document = one.document
+        if document and subjects.is_in([f"{connection} {document.doc_key}", document.receiver_tax_id]):
+            document = replace(
+                document, receiver_tax_id=words(document.receiver_tax_id), receiver_name=words(document.receiver_name),
+                order_ref=words(document.order_ref),
+            )  # fmt: skip
+        found.append(replace(one, document=document))
+    return found
+
+
+_SAME = (
+    "doc_key", "country", "kind", "issuer_tax_id", "receiver_tax_id", "series", "folio", "uuid", "issued_at",
+    "issue_date", "currency", "rate", "net", "exempt", "vat", "withheld", "total", "payable", "payment_method",
+    "payment_form", "due_date", "global_of", "third_party", "no_debit_right", "order_ref",
+)  # fmt: skip
+_OF_PAYMENT = tuple(Settlement.__slots__)
+_OF_RELATION = tuple(Relation.__slots__)
+_STATES = {Verdict.TAKEN: "valid", Verdict.REPLACED: "replaced", Verdict.CANCELLED: "cancelled"}
+
+
+def _to_row(one: Found, document: TaxDocument, replacing: Mapping[str, str]) -> dict[str, object]:
+    name = document.receiver_name if one.direction == ISSUED else document.issuer_name
+    return {field: getattr(document, field) for field in _SAME} | {
+        "direction": one.direction,
+        "name": name,
+        "period": document.issue_date.isoformat()[:7],
+        "status": _STATES[one.verdict],
+        "cancelled_on": None,
+        "replaced_by": replacing.get(document.doc_key, ""),
+        "content_sha256": one.digest,
+    }
+
+
+def _to_relation_row(key: str, line: int, relation: Relation) -> dict[str, object]:
+    return {"doc_key": key, "line": line} | {name: getattr(relation, name) for name in _OF_RELATION}
+
+
+def _to_payment_row(key: str, payment: Settlement) -> dict[str, object]:
+    return {"doc_key": key} | {name: getattr(payment, name) for name in _OF_PAYMENT}

@@ -1,0 +1,82 @@
+"""From bytes to tax documents: one parser without entities, within bounds; pure."""
+
+import re
+from collections.abc import Iterator
+from typing import TypeAlias
+from xml.etree.ElementTree import Element, ParseError, TreeBuilder
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import DefusedXMLParser, fromstring
+
+from reconcile.books import cfdi, dte
+from reconcile.books.tax_documents import NotForUsError, TaxDocument, TaxXmlError, local_name
+
+LARGEST_XML = 20_000_000
+_DEEPEST = 60
+_HEAD = 4_096
+_LATIN = re.compile(rb"""^<\?xml[^>]*encoding=["'](?:iso-8859-1|windows-1252|latin-?1)["']""", re.IGNORECASE)
+_WIDE = (b"\xff\xfe", b"\xfe\xff")
+_ROOTS = re.compile(rb"<(?:\w+:)?(?:Comprobante|DTE|EnvioDTE|EnvioBOLETA|SetDTE|Documento)[\s>]")
+Read: TypeAlias = TaxDocument | TaxXmlError
+
+
+def is_tax_xml(content: bytes) -> bool:
+    """Return True if a file begins as a tax document does."""
+    return _ROOTS.search(content[:_HEAD]) is not None
+
+
+def read_tax_xml(content: bytes) -> Iterator[Read]:
+    """Yield each document of a file, or why it cannot be read; raise TaxXmlError if the file as a whole cannot."""
+    if len(content) > LARGEST_XML:
+        raise TaxXmlError("books.file_too_large", megabytes=len(content) // 1_000_000, most=LARGEST_XML // 1_000_000)
+    root = _parse(content)
+    _check_depth(root)
+    name = local_name(root)
+    if name == cfdi.ROOT:
+        yield _read(root, is_chilean=False)
+    elif name in dte.ROOTS:
+        for body in dte.list_documents(root):
+            yield _read(body, is_chilean=True)
+    else:
+        raise NotForUsError("tax.no_document", name=name[:60])
+
+
+def _parse(content: bytes) -> Element:
+    """Parse without document types; a file that says Latin-1 and is UTF-8, as many are, is read as what it is."""
+    try:
+        if _LATIN.match(content) and not content.isascii() and _is_utf8(content):
+            parser = DefusedXMLParser(target=TreeBuilder(), encoding="utf-8", forbid_dtd=True)
+            parser.feed(content)
+            root: Element = parser.close()
+            return root
+        return fromstring(content, forbid_dtd=True)
+    except DefusedXmlException:
+        raise TaxXmlError("tax.entities") from None
+    except (ParseError, ValueError, LookupError) as error:
+        if not (_LATIN.match(content) or content.startswith(_WIDE) or _is_utf8(content)):
+            raise TaxXmlError("tax.other_encoding") from None
+        raise TaxXmlError("tax.broken", reason=str(error)) from None
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _check_depth(root: Element) -> None:
+    level = [root]
+    for _ in range(_DEEPEST):
+        level = [child for element in level for child in element]
+        if not level:
+            return
+    raise TaxXmlError("tax.too_deep", most=_DEEPEST)
+
+
+def _read(element: Element, *, is_chilean: bool) -> Read:
+    try:
+        return dte.read_dte(element) if is_chilean else cfdi.read_cfdi(element)
+    except TaxXmlError as error:
+        return error

@@ -1,0 +1,54 @@
+"""Tax documents at the terminal: a row for each file that is read, and counts of what became of them."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from consumer.commands.terminal import format_count, print_rows, say
+from consumer.facts.installation import Connection, Installation
+from consumer.facts.messages import word
+from reconcile.books.tax_files import count_members
+from reconcile.books.tax_intake import Found, OnFound, TaxOutcome, Verdict, ignore_found, import_tax_files
+
+KEYS = ("connection", "file", "verdict", "doc_key", "reason")
+
+
+def bring_in(
+    installation: Installation, connection: Connection, paths: Sequence[Path], *, dry_run: bool, as_json: bool
+) -> TaxOutcome:
+    """Read files of tax documents and say what became of each: for programs every one, for people the refused ones."""
+
+    def print_found(found: Found) -> None:
+        print_rows([found.to_row(connection.name)], KEYS, as_json=True)
+
+    if as_json:
+        return import_tax_files(installation, connection, paths, dry_run=dry_run, on_found=print_found)
+    with _show_progress(paths) as on_found:
+        outcome = import_tax_files(installation, connection, paths, dry_run=dry_run, on_found=on_found)
+    verb = "would come in" if dry_run else "came in"
+    say(f"{outcome.name}: {format_count(outcome.kept, 'document')} {verb}")
+    print_rows(
+        [{"verdict": word("tax_verdict", one.value, "en"), "count": outcome.counts[one]} for one in Verdict
+         if outcome.counts[one]], ("verdict", "count"), as_json=False,
+    )  # fmt: skip
+    if outcome.listed:
+        print_rows([one.to_row(connection.name) for one in outcome.listed], KEYS[1:], as_json=False)
+    if outcome.refused > len(outcome.listed):
+        say(f"and {outcome.refused - len(outcome.listed)} more: cuadre invoices import … --json lists every file")
+    return outcome
+
+
+@contextmanager
+def _show_progress(paths: Sequence[Path]) -> Iterator[OnFound]:
+    """Draw a bar of the files that are read."""
+    if not sys.stderr.isatty():
+        yield ignore_found
+        return
+    columns = (TextColumn("files"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("files", total=count_members(paths))
+        yield lambda _found: bar.update(task, advance=1)

@@ -20,7 +20,7 @@ from consumer.facts import embedded, schema
 from consumer.facts.durable import write_durably
 from consumer.facts.encryption import open_all
 from consumer.facts.installation import Installation
-from consumer.facts.store import SchemaError, Store
+from consumer.facts.store import POOLER, SchemaError, Store
 from consumer.facts.tables.backup import BackupCertificate
 from consumer.facts.tables.inbox import Event
 from consumer.facts.work import Completion, Proof, WorkError
@@ -106,6 +106,8 @@ def _scratch(live: Store, folder: Path) -> Iterator[Store]:
         with closing(Store(f"sqlite:///{folder / 'cuadre.db'}")) as store:
             yield store
         return
+    if POOLER in live.url.query:
+        raise WorkError("the drill holds a connection of its own: give it the address of PostgreSQL without the pooler")
     with live.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         # The lock lasts as long as the connection, which a pool would keep.
         connection.detach()

@@ -87,6 +87,8 @@ def _check_database(value: str) -> str:
         raise ValueError("must look like sqlite:///file or postgresql+psycopg://user@host/name") from None
     if url.drivername not in {"sqlite", "postgresql+psycopg"}:
         raise ValueError("must begin with sqlite:/// or postgresql+psycopg://")
+    if url.query.get("pooler", "transaction") != "transaction":
+        raise ValueError("knows one kind of pooler, ?pooler=transaction; one that keeps sessions needs no word")
     if url.drivername == "sqlite" and url.database in {None, "", ":memory:"}:
         raise ValueError("must name a file: what lies in memory alone is lost")
     return value

@@ -25,6 +25,9 @@ _WIRE = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }
+_ON_DISK = "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+# What an address says of a pooler between: `?pooler=transaction`.
+POOLER = "pooler"
 _VIEW: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 # A row by the names of its columns, and what names a row.
 Row = dict[str, Any]
@@ -155,9 +158,13 @@ def put(connection: Connection, table: type[SQLModel], row: Row, *, keys: Sequen
 
 
 def _postgresql_engine(url: sa.URL, pool_size: int) -> Engine:
-    wire = {name: value for name, value in _WIRE.items() if name not in url.query}
+    wire: dict[str, Any] = {name: value for name, value in _WIRE.items() if name not in url.query}
+    is_pooled = POOLER in url.query
+    if is_pooled:
+        # The next transaction may meet another server: neither a statement nor a setting stays on this one.
+        wire["prepare_threshold"] = None
     engine = sa.create_engine(
-        url,
+        url.difference_update_query([POOLER]),
         pool_size=pool_size,
         max_overflow=pool_size,
         pool_pre_ping=True,
@@ -168,9 +175,10 @@ def _postgresql_engine(url: sa.URL, pool_size: int) -> Engine:
     @sa.event.listens_for(engine, "connect")
     def _configure(raw: Any, _record: Any) -> None:
         # A server may be set to answer before the disk does; one that waits for its standby too stays so.
-        raw.execute(
-            "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
-        )
+        if not is_pooled:
+            raw.execute(_ON_DISK)
+        elif raw.execute("SHOW synchronous_commit").fetchone() == ("off",):
+            raise SchemaError("synchronous_commit is off behind the pooler: ALTER ROLE … SET synchronous_commit = 'on'")
         raw.commit()
 
     return engine

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import date, datetime, timedelta
@@ -16,7 +16,7 @@ import click
 from flask import Flask, request
 from sqlmodel import func, select
 
-from consumer import disk
+from consumer import disk, nights
 from consumer import job_table as table
 from consumer.access_log import log_access
 from consumer.alarms.pings import Pings
@@ -32,13 +32,13 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection, Settings
 from consumer.facts.tables.inbox import Event
-from consumer.facts.tables.jobs import BY_HAND, TickState
+from consumer.facts.tables.jobs import TickState
 from consumer.facts.tables.sync import Checkpoint, Window
 from consumer.facts.work import Completion, closing_job, run_job
 from consumer.health import health
 from consumer.inbox.apply import drain
 from consumer.inbox.watch import InboxGauges
-from consumer.jobs import by_hand, processes, schedule, ticks
+from consumer.jobs import processes, schedule, ticks
 from consumer.jobs.schedule import Job
 from consumer.jobs.worker import keep_at, worker_name
 from consumer.logs import configure_logs
@@ -60,10 +60,10 @@ from reconcile.books.folder import FolderWatch, look_again
 from reconcile.books.invoices import import_invoices
 from reconcile.reading.process import save_memory
 from reconcile.rules.streams import STREAMS as GATED
-from reconcile.rules.terms import check_terms
 from reconcile.runs import run as runs
 from reconcile.runs.by_hand import run_by_hand
-from reconcile.runs.nightly import NightlyOutcome, Steps, nightly
+from reconcile.runs.cluster import check_settings
+from reconcile.runs.nightly import NightlyOutcome, StepOutcome, Steps, nightly
 from reconcile.runs.ordered_closing import carry_out
 from reconcile.runs.proof import prove
 from reconcile.tables.books import BankFile, ExchangeRate, InvoiceFile, PayoutReport
@@ -86,7 +86,7 @@ NO_TERMS = Terms("http://127.0.0.1", "sk_test_demo", "whsec_demo", "cl", {})
 
 
 def open_installation(environ: Mapping[str, str] = os.environ) -> Installation:
-    return open_checked(environ, check=check_terms)
+    return open_checked(environ, check=check_settings)
 
 
 def create_app(installation: Installation, refusals: RefusalLog | None = None, keyring: Keyring | None = None) -> Flask:
@@ -153,7 +153,10 @@ def start_scheduler(installation: Installation) -> Callable[[], None]:
     Returns what waits for those under way.
     """
     pings = Pings(installation.settings.ping_urls)
-    scheduler = schedule.start(job_table(installation), installation.store, worker=worker_name(), pings=pings)
+    scheduler = schedule.start(
+        job_table(installation), installation.store, worker=worker_name(), pings=pings,
+        nights_at_once=installation.settings.engine.nights_at_once,
+    )  # fmt: skip
     stop_watching = start_watching(installation)
     if installation.settings.trail_url is not None:
         start_trail(installation)
@@ -220,7 +223,7 @@ def work_for_parent() -> None:
 
 def _work(task: processes.Task) -> processes.Ended:
     save_memory()
-    installation = open_checked(check=check_terms, may_upgrade=False)
+    installation = open_checked(check=check_settings, may_upgrade=False)
     work = {"nightly": run_night, "banking-cut": run_cut, "backup": run_backup, "reconcile": run_now,
             "closing": close_now}[task.work]  # fmt: skip
     return work(installation, installation.settings.connection(task.connection), task.on)
@@ -282,18 +285,16 @@ def run_backup(installation: Installation, _connection: Connection, _on: date) -
 
 
 def run_night_by_hand(installation: Installation, connection: Connection, on: date) -> NightlyOutcome:
-    """Run a night that a person asked for, listed among the jobs like any other."""
-    pings, job, at = Pings(installation.settings.ping_urls), f"nightly:{connection.name}", utc_now()
-    pings.started(job, at)
-    try:
-        with by_hand.keep_tick(installation.store, f"{job}{BY_HAND}", worker=worker_name()) as end:
-            outcome = run_night(installation, connection, on)
-            end(outcome.complete, "; ".join(outcome.lines))
-    except BaseException:
-        pings.ended(job, at, TickState.FAILED)
-        raise
-    pings.ended(job, at, TickState.COMPLETE if outcome.complete else TickState.INCOMPLETE)
-    return outcome
+    return nights.run_by_hand(installation, connection, on, run_night)
+
+
+def run_nights(installation: Installation, asked: Sequence[tuple[Connection, date]]) -> Iterator[StepOutcome]:
+    """Run nights that a person asked for: in this process one after another, or as many at a time as is set."""
+    at_once = installation.settings.engine.nights_at_once
+    if at_once is None:
+        return (run_night_by_hand(installation, connection, on) for connection, on in asked)
+    night = processes.run_in_child("nightly")
+    return nights.run_side_by_side(installation, asked, night, at_once=at_once)
 
 
 def catch_up(installation: Installation, connection: Connection, *, back: timedelta = timedelta()) -> Outcome:

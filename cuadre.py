@@ -49,7 +49,7 @@ GROUPS = {
         "nightly": Row(
             "reconcile.commands.reconcile:night_command",
             "Backfill, pull, compare, reconcile and report one business day.",
-            {"run_night": "app:run_night_by_hand"},
+            {"run_nights": "app:run_nights"},
         ),
         "reconcile": Row(
             "reconcile.commands.reconcile:reconcile",

@@ -34,7 +34,7 @@ DIGEST_GRACE = timedelta(hours=2)
 # An hourly look without a finding is of no interest for long.
 _HOURS_KEPT = timedelta(days=7)
 # What waits there for its reader, or was left by a process that was killed.
-_UPLOADS_LAST = timedelta(days=1)
+_WAITING_LASTS = timedelta(days=1)
 # Issuers close a month's sales register until the 20th, and the F29 is filed between the 10th and the 28th.
 _REGISTER_DAYS = range(1, 22)
 _STATEMENT_DAYS = range(10, 29)
@@ -91,7 +91,7 @@ def _of(installation: Installation, connection: Connection, *, night: Night, cut
         return _outcome_of(pull(installation, connection, fiscal_streams(on)))
 
     jobs = [
-        Job(f"nightly:{connection.name}", installation.settings.nightly_at, zone, by(night)),
+        Job(f"nightly:{connection.name}", installation.settings.nightly_at, zone, by(night), is_heavy=True),
         HourlyJob(
             _endpoint_name(connection), ENDPOINT_MINUTE, zone, lambda _on: _look_at_endpoint(installation, connection)
         ),
@@ -99,7 +99,7 @@ def _of(installation: Installation, connection: Connection, *, night: Night, cut
     if connection.country_code == "cl":
         is_bank_day = bank_days_of(installation.settings.files_dir, "cl")
         name = f"banking-cut:{connection.name}"
-        jobs.append(Job(name, CUT_AT, zone, by(cut), is_bank_day, days_back=0, grace=CUT_GRACE))
+        jobs.append(Job(name, CUT_AT, zone, by(cut), is_bank_day, days_back=0, grace=CUT_GRACE, is_heavy=True))
         if connection.link_tokens:
             jobs.append(Job(f"fiscal:{connection.name}", FISCAL_AT, zone, fiscal, is_fiscal_day, days_back=0))
     return jobs
@@ -145,7 +145,8 @@ def _retention(installation: Installation) -> Job:
         now = utc_now()
         dropped = prune(installation.store, installation.settings, now=now)
         outbox.forget(installation.store, now=now)
-        drop_old((installation.settings.files_dir / "uploads").glob("*"), before=now - _UPLOADS_LAST)
+        for waiting in ("uploads", "judged"):
+            drop_old((installation.settings.files_dir / waiting).glob("*"), before=now - _WAITING_LASTS)
         for connection in installation.settings.all_connections:
             for name in (_endpoint_name(connection), _search_name(connection)):
                 ticks.forget(installation.store, name, before=now - _HOURS_KEPT)

@@ -63,6 +63,8 @@ HOMES = {
     "flask_wtf": ("app", "reports.pages"),
     "pandas": ("reconcile", "reports"),
     "scipy": ("reconcile.rules",),
+    "dask": ("reconcile.runs.cluster",),
+    "distributed": ("reconcile.runs.cluster",),
     "pyarrow": ("reconcile", "reports"),
     "argon2": ("reports",),
     "granian": ("consumer.commands.serving",),

@@ -24,6 +24,7 @@ from pydantic import (
 
 from consumer.facts.addresses import Network
 from consumer.facts.countries import COUNTRIES, Country
+from consumer.facts.engines import Engine, to_engine
 from consumer.facts.identity import LoginSettings
 from consumer.facts.money import to_minor
 from consumer.facts.order_check import OrderCheck
@@ -109,12 +110,6 @@ def _to_networks(value: object) -> object:
         raise ValueError("must be addresses or networks such as 10.0.0.5 or 10.0.0.0/8") from None
 
 
-def _check_engine(value: str) -> str:
-    if value != "local":
-        raise ValueError("only local is there; runs on an existing cluster are not built yet")
-    return value
-
-
 def _to_time(value: object) -> object:
     if isinstance(value, str):
         if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?", value):
@@ -176,7 +171,7 @@ Database = Annotated[str, AfterValidator(_check_database)]
 Replica = Annotated[str, AfterValidator(_check_replica)]
 Networks = Annotated[tuple[Network, ...], BeforeValidator(_to_networks), BeforeValidator(_to_list)]
 _LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1"))
-Engine = Annotated[str, AfterValidator(_check_engine)]
+EngineOf = Annotated[Engine, BeforeValidator(to_engine)]
 TimeOfDay = Annotated[time, BeforeValidator(_to_time)]
 Hours = Annotated[tuple[time, time], BeforeValidator(_to_hours)]
 TrailUrl = Annotated[SecretStr, AfterValidator(_check_trail)]
@@ -283,7 +278,7 @@ class Settings(LoginSettings):
     generated_key: Path | None = None
     public_url: Url | None = None
     trusted_proxies: Networks = _LOOPBACK
-    engine: Engine = "local"
+    engine: EngineOf = Engine()
     download_hosts: Texts = ()
     alert_urls: Secrets = ()
     smtp_url: Key | None = None

@@ -19,6 +19,7 @@ import structlog
 
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.store import Store
+from consumer.facts.work import Completion
 from consumer.jobs import ticks
 from consumer.jobs.schedule import JobFailedError, JobStoppedError
 
@@ -56,6 +57,12 @@ class Answer(NamedTuple):
     complete: bool
     lines: list[str]
     failure: str = ""
+
+    @property
+    def status(self) -> Completion:
+        if self.complete:
+            return Completion.DONE
+        return Completion.NOTHING_DONE if self.failure else Completion.PARTLY_DONE
 
 
 class Ending(NamedTuple):

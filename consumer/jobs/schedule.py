@@ -6,12 +6,15 @@ day, so two processes, a restart or a clock that changes at night lead to the sa
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from itertools import islice
+from threading import BoundedSemaphore
 from typing import Protocol
 
 import structlog
+from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
@@ -27,6 +30,8 @@ GRACE = timedelta(hours=20)
 AGAIN = timedelta(minutes=5)
 _DAY = timedelta(days=1)
 _HOUR = timedelta(hours=1)
+# As many jobs as run at a time, without those that wait for others of their kind.
+_THREADS = 10
 # No job pauses longer.
 _FARTHEST = timedelta(days=400)
 
@@ -68,6 +73,8 @@ class Job:
     is_due_on: Callable[[date], bool] = every_day
     days_back: int = 1
     grace: timedelta = GRACE
+    # One that takes the memory of a run: so many at a time as the engine says.
+    is_heavy: bool = False
 
     def planned_on(self, on: date) -> datetime:
         return local_instant(on, self.at, self.zone)
@@ -187,7 +194,10 @@ def run_due(
 class _Alarm:
     """Wakes one job in this process, and never runs it twice at a time, even when its lease was lost."""
 
-    def __init__(self, job: Job, store: Store, *, worker: str, pings: Pings | None) -> None:
+    def __init__(
+        self, job: Job, store: Store, *, worker: str, pings: Pings | None, slots: AbstractContextManager[object]
+    ) -> None:
+        self._slots = slots
         self._job = job
         self._pings = pings
         self._store = store
@@ -197,7 +207,9 @@ class _Alarm:
     def on_time(self) -> None:
         if self._at_work.acquire(blocking=False):
             try:
-                run_due(self._job, self._store, worker=self._worker, pings=self._pings)
+                # The tick is free meanwhile: a worker of another machine that has room may take it.
+                with self._slots:
+                    run_due(self._job, self._store, worker=self._worker, pings=self._pings)
             finally:
                 self._at_work.release()
 
@@ -210,12 +222,23 @@ class _Alarm:
             self.on_time()
 
 
-def start(jobs: Sequence[Job], store: Store, *, worker: str, pings: Pings | None = None) -> BackgroundScheduler:
-    """Start waking each job at its time, now and every few minutes for what was missed."""
+def start(
+    jobs: Sequence[Job], store: Store, *, worker: str, pings: Pings | None = None, nights_at_once: int | None = None
+) -> BackgroundScheduler:
+    """Start waking each job at its time, now and every few minutes for what was missed.
+
+    Heavy jobs run so many at a time as `nights_at_once` says; each that waits has a thread, so that it holds up no
+    other job. Without a number they run as they fall due.
+    """
     defaults = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
-    scheduler = BackgroundScheduler(timezone="UTC", job_defaults=defaults)
+    waiting = 0 if nights_at_once is None else sum(job.is_heavy for job in jobs)
+    scheduler = BackgroundScheduler(
+        timezone="UTC", job_defaults=defaults, executors={"default": ThreadPoolExecutor(_THREADS + waiting)}
+    )
+    slots = BoundedSemaphore(nights_at_once) if nights_at_once else nullcontext()
     for job in jobs:
-        alarm = _Alarm(job, store, worker=worker, pings=pings)
+        own = slots if job.is_heavy else nullcontext()
+        alarm = _Alarm(job, store, worker=worker, pings=pings, slots=own)
         scheduler.add_job(alarm.on_time, job.trigger(), id=job.name)
         again = IntervalTrigger(seconds=int(AGAIN.total_seconds()))
         scheduler.add_job(alarm.catch_up, again, id=f"{job.name} again", next_run_time=utc_now())

@@ -35,7 +35,7 @@ from reconcile.kept import records, snapshots
 from reconcile.reading.process import save_memory
 from reconcile.rules.outcomes import SEVERITIES
 from reconcile.rules.pipeline import UnbalancedError
-from reconcile.runs.nightly import NightlyOutcome, join
+from reconcile.runs.nightly import StepOutcome, join
 from reconcile.runs.run import TOTALS, RunOutcome, UnknownPayoutError, Watch, ignore_step
 from reconcile.runs.run import run as start_run
 from reconcile.tables.runs import Run
@@ -209,7 +209,7 @@ def explain(
     print_rows([dict(zip(keys, one, strict=True)) for one in values], keys, as_json=True)
 
 
-def night_command(run_night: Callable[..., NightlyOutcome]) -> click.Command:
+def night_command(run_nights: Callable[..., Iterator[StepOutcome]]) -> click.Command:
     """Make the command; the night's steps lie in rooms that only `app.py` knows."""
 
     @click.command()
@@ -224,11 +224,12 @@ def night_command(run_night: Callable[..., NightlyOutcome]) -> click.Command:
         today = {one.name: local_date(utc_now(), one.country.zone) for one in connections}
         if on is not None and on > min(today.values()):
             raise CommandError(f"--date {on} has not come yet: give today or a day before it", Completion.MISUSED)
-        outcomes = []
-        for connection in connections:
-            outcomes.append(run_night(installation, connection, on or today[connection.name] - timedelta(days=1)))
-            for line in outcomes[-1].lines:
+        asked = [(one, on or today[one.name] - timedelta(days=1)) for one in connections]
+        statuses = []
+        for outcome in run_nights(installation, asked):
+            statuses.append(outcome.status)
+            for line in outcome.lines:
                 say(line)
-        leave(join(outcome.status for outcome in outcomes))
+        leave(join(statuses))
 
     return nightly

@@ -18,6 +18,7 @@ from reconcile.kept import snapshots
 from reconcile.kept.retention import drop_inputs, prune
 from reconcile.reading.gaps import clock_of_provider
 from reconcile.rules.pipeline import UnbalancedError
+from reconcile.runs.cluster import ClusterRules
 from reconcile.runs.run import RunOutcome, run
 
 
@@ -152,12 +153,16 @@ def _take(outcome: NightlyOutcome, name: str, step: Callable[[], StepOutcome], *
 
 
 def _reconcile(installation: Installation, connection: Connection, outcome: NightlyOutcome) -> None:
+    cluster = ClusterRules(installation) if installation.settings.engine.cluster else None
     try:
-        outcome.run = run(installation, connection, as_of=outcome.on)
+        outcome.run = run(installation, connection, as_of=outcome.on, rules_of=cluster.of if cluster else None)
     except UnbalancedError as problem:
         outcome.statuses["reconcile"] = Completion.PARTLY_DONE
         outcome.lines.append(f"{connection.name}: reconcile: {problem}")
         return
+    if cluster is not None:
+        cluster.forget()
+        outcome.lines += [f"{connection.name}: reconcile: {line}" for line in cluster.lines]
     outcome.statuses["reconcile"] = outcome.run.status
     found = outcome.run
     state = "complete" if found.complete else "INCOMPLETE: see DATA_GAP"

@@ -99,9 +99,10 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
     payout_id: str | None = None,
     dry_run: bool = False,
     rules: Rules = reconcile,
+    rules_of: Callable[[str], Rules] | None = None,
     watch: Watch = ignore_step,
 ) -> RunOutcome:
-    """Reconcile one connection.
+    """Reconcile one connection; `rules_of`, where given, returns the rules by the id of the run.
 
     `watch` is called with each step before it begins, and may stop the run by raising: before the last step only a
     draft is written, which is removed again, and a single transaction ends the last one.
@@ -132,7 +133,7 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
         if dry_run:
             return explain(snapshot, rules)
         with snapshots.write_draft(snapshot, installation.settings.files_dir, worker) as keep:
-            outcome = explain(snapshot, rules)
+            outcome = explain(snapshot, rules_of(snapshot.run_id) if rules_of else rules)
             snapshot = snapshot.without_rows()
             return _keep_and_publish(installation, snapshot, outcome, keep, started_at=started_at, watch=watch)
 

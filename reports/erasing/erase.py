@@ -37,7 +37,7 @@ from reports.tables import ReportFile
 
 LEDGER = "erasures.json"
 _ROWS, _PASSES = 500, 5
-_WAITING = ("uploads", "outcomes")
+_WAITING = ("uploads", "outcomes", "judged")
 
 
 @dataclass(frozen=True, slots=True)

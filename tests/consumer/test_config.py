@@ -55,7 +55,16 @@ def test_the_defaults_are_those_of_the_documentation(tmp_path: Path) -> None:
         ({"CUADRE_TRUSTED_PROXIES": "10.0.0.0/8, proxy"}, "CUADRE_TRUSTED_PROXIES: must be addresses or networks"),
         ({"CUADRE_API_KEY_FILE": "/x"}, "CUADRE_API_KEY and CUADRE_API_KEY_FILE are both set"),
         ({"CUADRE_CONFIG": "none.toml"}, "CUADRE_CONFIG names none.toml, which is not a file"),
-        ({"CUADRE_ENGINE": "dask://h:8786"}, "CUADRE_ENGINE: only local is there; runs on an existing cluster"),
+        ({"CUADRE_ENGINE": "ray://h:1"}, "CUADRE_ENGINE: must be local, processes:N with N from 1 to 999, or dask://"),
+        (
+            {"CUADRE_ENGINE": "processes:0"},
+            "CUADRE_ENGINE: must be local, processes:N with N from 1 to 999, or dask://",
+        ),
+        ({"CUADRE_ENGINE": "dask://h"}, "CUADRE_ENGINE: must be local, processes:N with N from 1 to 999, or dask://"),
+        (
+            {"CUADRE_ENGINE": "dask://h:99999"},
+            "CUADRE_ENGINE: must be local, processes:N with N from 1 to 999, or dask",
+        ),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )

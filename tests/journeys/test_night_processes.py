@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -118,6 +118,20 @@ def tick_of(installation: Installation) -> Tick:
 def has_events(installation: Installation) -> bool:
     with installation.store.reading() as session:
         return session.exec(select(Event.id).limit(1)).first() is not None
+
+
+def test_nights_asked_for_run_in_processes_of_their_own(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With `processes:2` a night by hand is a child too; its answer and its tick are those of a night."""
+    monkeypatch.setenv("CUADRE_ENGINE", "processes:2")
+    opened = app.open_installation()
+    (answer,) = app.run_nights(opened, [(opened.settings.connection("main"), date(2026, 10, 1))])
+    opened.store.close()
+
+    assert any("main: reconcile: run 1, " in line for line in answer.lines)
+    with installation.store.reading() as session:
+        assert session.exec(select(Tick.job)).one() == "nightly:main by hand"
 
 
 def test_a_killed_night_is_failed_and_the_next_one_is_whole(installation: Installation, job: Job, steer: Steer) -> None:

@@ -1,5 +1,6 @@
 """Scheduled jobs: one run per tick with many workers, takeover after a death, local times on both clock changes."""
 
+import threading
 import time as time_module
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, time, timedelta
@@ -175,3 +176,36 @@ def test_a_new_installation_has_missed_nothing(store: Store) -> None:
     scheduler.shutdown()
 
     assert done == []
+
+
+def test_heavy_jobs_wait_for_a_slot_and_others_do_not(store: Store) -> None:
+    """With one night at a time the second begins when the first has ended; a light job runs meanwhile."""
+    recent = (datetime.now(UTC) - timedelta(hours=1)).time().replace(microsecond=0)
+    has_looked, all_done, done = threading.Event(), threading.Event(), list[str]()
+
+    def build(name: str, *, is_heavy: bool) -> Job:
+        def run(_on: date) -> str:
+            done.append(f"{name} begins")
+            if is_heavy:
+                assert has_looked.wait(60)
+                done.append(f"{name} ends")
+            else:
+                has_looked.set()
+            if len(done) == 5:
+                all_done.set()
+            return "complete"
+
+        ticks.claim(store, name, PLANNED, worker="before", now=NOW)
+        return Job(name, recent, "UTC", run, is_heavy=is_heavy)
+
+    jobs = [build("first", is_heavy=True), build("second", is_heavy=True), build("light", is_heavy=False)]
+    scheduler = schedule.start(jobs, store, worker="w", nights_at_once=1)
+    try:
+        assert all_done.wait(60)
+    finally:
+        scheduler.shutdown()
+
+    nights = [line for line in done if not line.startswith("light")]
+    assert nights[0].split()[0] == nights[1].split()[0]
+    assert nights[2].split()[0] == nights[3].split()[0]
+    assert sorted(nights) == ["first begins", "first ends", "second begins", "second ends"]

@@ -23,7 +23,7 @@ from consumer.facts.tables.sync import Drift
 from reconcile.journal.applied import read_applied
 from reconcile.kept import chunks, extracts, records
 from reconcile.tables.runs import Run
-from reports import bank, business, disputes, fees, frames, journals, run_history, standing
+from reports import bank, business, complements, disputes, fees, frames, journals, run_history, standing
 from reports.control import Books, control
 from reports.frames import Part
 from reports.query import Query, Source
@@ -276,6 +276,7 @@ MAKERS: dict[str, Maker] = {
     "tax-statements": _of_objects(TaxStatement, business.tax_statements),
     "tax-returns": _of_objects(TaxReturn, business.tax_returns),
     "tax-invoices": _of_objects(TaxInvoice, business.tax_invoices),
+    "payment-complements": complements.complement_rows,
     "drift": _drift,
     "run-diff": run_history.run_diff,
     "control": _control,

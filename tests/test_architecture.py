@@ -43,6 +43,7 @@ DOORS = {
         "reconcile.runs.comparison",
         "reconcile.runs.pending",
         "reconcile.journal",
+        "reconcile.fiscal",
     ),
     "sandbox": (),
 }
@@ -50,7 +51,20 @@ DOORS = {
 TERMINAL = "consumer.commands.terminal"
 COMMANDS = ("app", "cuadre", "consumer.commands", "reconcile.commands", "reports.commands", "sandbox")
 # The floors of reconcile from the top: each stands on those below it.
-FLOORS = ("commands", "runs", "closing", "journal", "desk", "exceptions", "kept", "reading", "books", "rules", "tables")
+FLOORS = (
+    "commands",
+    "runs",
+    "closing",
+    "journal",
+    "fiscal",
+    "desk",
+    "exceptions",
+    "kept",
+    "reading",
+    "books",
+    "rules",
+    "tables",
+)
 # A library's home, by prefix of the importing module.
 HOMES = {
     "httpx": ("consumer.provider", "consumer.alarms.outbound", "reports.oidc", "sandbox"),

@@ -131,6 +131,7 @@ SECTIONS = {
     "found": "How something stands that the search found.",
     "search": "The page of the search.",
     "kind": "Kinds of documents by country and code, as they stand before a folio.",
+    "complement": "States of payment complements.",
     "dispute": "States of disputes.",
     "verdict": "Whether a control ties.",
     "bucket": "Ages, in days.",

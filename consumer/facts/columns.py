@@ -37,7 +37,7 @@ _NAMES = {
         resource_type return_label return_raw rivals role run_ids scopes severity source state status
         status_recon stream subject suggested_action text theirs ties_to title type verdict who words before
         after account_key cost_centre description entry_type profiles tied_by tied_reason section
-        side witness_a witness_b
+        side witness_a witness_b paid_at_local
     """,
     Kind.ID: """
         account account_id account_last4 account_masked bank_movement_id counterparty_tax_id customer_tax_id
@@ -46,7 +46,7 @@ _NAMES = {
         matched_to movement_id number operation order_ref other_sha256 payment_id payout_id period receiver_id
         recipient_account_last4 resource_id return_code reversed_doc_key reverses run_first run_id run_last
         series sha256 source_event_id statement_period tax_id tax_period taxpayer_id tracking_key
-        transfer_batch_id transfer_id uuid dispute_id invoice_key
+        transfer_batch_id transfer_id uuid dispute_id invoice_key issued_uuid operation_number payment_form
     """,
     Kind.MONEY: """
         adjusted_amount adjustments amount amount_a amount_at_risk amount_b amount_signed applied_amount balance
@@ -58,14 +58,15 @@ _NAMES = {
         net_amount open_balance opening other other_amount outbound paid payments payments_gross payout
         payout_amount payouts refund refund_adjustments refund_amount refunded refunds refunds_gross rest
         retention_fee reversed_doc_total salary salary_tax shares still_open taken_back total total_amount
-        tax total_credit total_debit total_payment vat vat_amount vat_moved withheld_fees
+        tax balance_after balance_before total_credit total_debit total_payment vat vat_amount vat_moved withheld_fees
     """,
     Kind.INT: """
         added age_business_days age_days attempts bank_days_left candidates changed charges_count closing_items_count
         count credit_notes dates days days_late days_overdue decision documents_fitting documents_sent entries
         events exceptions export fee_payers fiscal_year line matched_count movements_missing_here
         movements_missing_there pages payments_count payments_fitting payouts_closed payouts_no_bank rate_bps
-        refunds_count rivals_count rows sets_found sums_found times totals_accepted unmatched_count version year
+        instalment_number refunds_count rivals_count rows
+        sets_found sums_found times totals_accepted unmatched_count version year
     """,
     Kind.DATE: """
         as_of asked_on bank_date bank_day booked_on date delivered_on doc_date doc_due_date due_date due_on

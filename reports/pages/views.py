@@ -38,6 +38,7 @@ PLACES = {
     "tax-statements": "tax-statements",
     "tax-returns": "tax-returns",
     "tax-invoices": "tax-invoices",
+    "complements": "payment-complements",
     "drift": "drift",
     "run-diff": "run-diff",
     "control": "control",

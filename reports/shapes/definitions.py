@@ -230,6 +230,16 @@ _CATALOGUE = (
         ),
     ),
     Definition(
+        "payment-complements",
+        _with_connection(
+            "payment_id customer_tax_id doc_uuid series folio paid_at_local payment_form operation_number currency "
+            "amount instalment_number balance_before paid balance_after due_on state issued_uuid difference note"
+        ),
+        sort=("connection", "due_on", "doc_uuid", "instalment_number", "payment_id"),
+        range_on="due_on",
+        unsummed=("amount", "balance_before", "balance_after"),
+    ),
+    Definition(
         "drift",
         to_columns("connection stream id kind field ours theirs"),
         sort=("connection", "stream", "id", "field"),

@@ -74,6 +74,8 @@ _HERE = {
     ("disputes", "status"): _of("dispute"),
     ("fee-summary", "resource_subtype"): _of("means"),
     ("cash-application", "method"): _of("means"),
+    ("payment-complements", "state"): _of("complement"),
+    ("payment-complements", "note"): Wording(phrases.columns),
     ("documents", "outcome"): _of("document"),
     ("receivables", "state"): _of("document"),
     ("exceptions", "state"): _of("exception"),

@@ -40,6 +40,11 @@ def _column(name: str, language: str) -> str:
     return translate(heading, language) if is_translated(heading, language) else word("type", name, language)
 
 
+def columns(names: str, language: str) -> str:
+    """Return the headings of columns, whose names stand in a row."""
+    return ", ".join(_column(name, language) for name in names.split())
+
+
 def stream(name: str, language: str) -> str:
     """Return the words of a stream; an unknown one keeps its name."""
     return word("stream", name, language)

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 
-from sandbox.scenarios.bank import PROVIDER, keep_house
+from sandbox.scenarios.bank import PROVIDER
 from sandbox.scenarios.books import to_row
 from sandbox.scenarios.calendar import ZONES, add_bank_days, at_local, local_date, next_month, previous_month
 from sandbox.scenarios.chance import VAT_BPS
+from sandbox.scenarios.entities import found_entity
 from sandbox.scenarios.fees import TARIFFS, divide_half_up
 from sandbox.scenarios.ledger import Ledger, LocalDocument, Payment, Verdict
 from sandbox.scenarios.payments import Till
@@ -123,11 +124,11 @@ def build_tax(name: str, country: str, plant: Callable[[TaxShop], None], *, seed
     plant(own)
     tariff = TARIFFS[country]
     pay_out(ledger, chance, tariff, Mishaps())
-    if country == "cl":
-        keep_house(ledger, chance)
     bill_fees(own)
     till = Till(chance, MERCHANTS[country])
-    composed = compose(name, ledger, tell(ledger, till, MERCHANTS[country]), tariff)
+    happenings = tell(ledger, till, MERCHANTS[country])
+    happenings += found_entity(chance.id("ent"), MERCHANTS[country], chance.moment(span.since - timedelta(days=9)))
+    composed = compose(name, ledger, happenings, tariff)
     view = TaxView(tuple(sorted(own.papers, key=lambda paper: paper.issued_at)), tuple(own.register),
                    count_vouchers(own), tuple(own.causes), frozenset(own.unreported))  # fmt: skip
 

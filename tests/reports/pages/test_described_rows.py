@@ -23,8 +23,8 @@ TYPED: dict[type, Any] = {str: "x", int: 5, bool: True, bytes: b"{}", date: date
 KINDS: dict[type, type] = {AutoString: str, UtcDateTime: datetime}
 # What these show is read from whole objects of the provider, or from two runs; their own tests fill them.
 OTHERWISE = {
-    "/approvals", "/closed-figures", "/drift", "/run-diff", "/search", "/statement-check", "/tax-invoices",
-    "/tax-returns", "/tax-statements", "/transfers",
+    "/approvals", "/closed-figures", "/drift", "/payment-complements", "/run-diff", "/search", "/statement-check",
+    "/tax-invoices", "/tax-returns", "/tax-statements", "/transfers",
 }  # fmt: skip
 LEFT_OUT = {
     "account_movement", "account_statement", "approval_request", "journal_entry", "result_chunk", "run",

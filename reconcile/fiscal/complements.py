@@ -1,0 +1,288 @@
+"""Pure: the payment complements a Mexican merchant has to issue, those it issued, and what is wrong with either."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+from itertools import pairwise
+from typing import NamedTuple
+
+DEFERRED, AT_ONCE = "PPD", "PUE"
+TO_DEFINE = "99"
+# What the means of a payment is in the tax office's catalogue; another means states no form.
+FORMS: Mapping[str, str] = {"bank_transfer": "03", "credit_card": "04", "debit_card": "28"}
+# Forms that say less than the money does: cash, an intermediary, to be defined.
+VAGUE = frozenset({"01", "31", TO_DEFINE})
+DUE_DAY = 5
+
+
+class State(StrEnum):
+    """How the complement of a payment stands; `UNKNOWN` is overdue, and no XML as young as its due day is here."""
+
+    TO_ISSUE = "to_issue"
+    MISSING = "missing"
+    UNKNOWN = "unknown"
+    ISSUED = "issued"
+    LATE = "late"
+    DIFFERS = "differs"
+    DOUBLED = "doubled"
+
+
+class Invoice(NamedTuple):
+    """A valid invoice of income."""
+
+    key: str
+    uuid: str
+    series: str
+    folio: str
+    tax_id: str
+    currency: str
+    total: int
+    vat: int
+    method: str
+    form: str
+    on: date
+
+
+class Collected(NamedTuple):
+    """What one payment paid of one invoice; `at` is on the merchant's clock, `amount` the whole payment."""
+
+    payment_id: str
+    doc_key: str
+    at: datetime
+    form: str
+    operation: str
+    amount: int
+    paid: int
+
+
+class Issued(NamedTuple):
+    """What one valid complement says one of its payments paid of one invoice."""
+
+    key: str
+    uuid: str
+    on: date
+    paid_key: str
+    at: datetime
+    form: str
+    operation: str
+    instalment: int
+    before: int
+    paid: int
+    after: int
+    vat: int
+
+
+class Cause(NamedTuple):
+    """One cause of a difference of tax: of a complement where there is one, else of the invoice."""
+
+    code: str
+    doc_key: str
+    amount: int
+    tax: int
+    opened_on: date
+
+
+@dataclass(frozen=True, slots=True)
+class Complement:
+    """One payment of one invoice as its complement must say it; `issued` are those found for it, the first to stand."""
+
+    invoice: Invoice
+    payment: Collected
+    instalment: int
+    before: int
+    due_on: date
+    state: State
+    issued: tuple[Issued, ...] = ()
+    differing: tuple[str, ...] = ()
+
+    @property
+    def after(self) -> int:
+        return self.before - self.payment.paid
+
+    @property
+    def difference(self) -> int | None:
+        """Return what the complements issued say was paid, less what was."""
+        return sum(one.paid for one in self.issued) - self.payment.paid if self.issued else None
+
+
+@dataclass(frozen=True, slots=True)
+class Sale:
+    """An invoice with its payments and complements, each paired with a payment or not."""
+
+    invoice: Invoice
+    payments: Sequence[Collected]
+    issued: Sequence[Issued]
+    pairs: Mapping[str, Sequence[Issued]]  # by payment id
+
+    @property
+    def extra(self) -> set[str]:
+        """Return the keys of complements that say again what an earlier one says."""
+        return {one.key for found in self.pairs.values() for one in found[1:]}
+
+    @property
+    def chain(self) -> list[Issued]:
+        """Return the complements in the order of their instalments, without doubled ones."""
+        return sorted((one for one in self.issued if one.key not in self.extra), key=_place)
+
+
+def due_day(on: date) -> date:
+    """Return the day by which a payment of that day must have its complement: the fifth of the next month."""
+    return date(on.year + on.month // 12, on.month % 12 + 1, DUE_DAY)
+
+
+def join_sales(invoices: Sequence[Invoice], payments: Sequence[Collected], issued: Sequence[Issued]) -> list[Sale]:
+    """Join invoices with their payments and complements, and each complement with the payment it is about."""
+    paid, said = defaultdict(list), defaultdict(list)
+    for payment in sorted(payments, key=lambda each: (each.at, each.payment_id)):
+        paid[payment.doc_key].append(payment)
+    for one in sorted(issued, key=lambda each: (each.on, each.key)):
+        said[one.paid_key].append(one)
+    return [
+        Sale(invoice, paid[invoice.key], said[invoice.key], _pair(paid[invoice.key], said[invoice.key]))
+        for invoice in sorted(invoices)
+    ]
+
+
+def _pair(payments: Sequence[Collected], issued: Sequence[Issued]) -> dict[str, list[Issued]]:
+    """Pair by operation, then by day and sum, by sum, by day; a second one alike is doubled."""
+    pairs: dict[str, list[Issued]] = {payment.payment_id: [] for payment in payments}
+    left = list(issued)
+    for is_same in (_has_operation, _has_day_and_sum, _has_sum, _has_day):
+        for payment in payments:
+            found = (
+                next((one for one in left if is_same(payment, one)), None) if not pairs[payment.payment_id] else None
+            )
+            if found is not None:
+                pairs[payment.payment_id].append(found)
+                left.remove(found)
+    for one in left:
+        again = next((p for p in payments if _has_operation(p, one) or _has_day_and_sum(p, one)), None)
+        if again is not None:
+            pairs[again.payment_id].append(one)
+    return pairs
+
+
+def _has_operation(payment: Collected, one: Issued) -> bool:
+    return bool(payment.operation) and payment.operation.strip().upper() == one.operation.strip().upper()
+
+
+def _has_day_and_sum(payment: Collected, one: Issued) -> bool:
+    return _has_day(payment, one) and _has_sum(payment, one)
+
+
+def _has_sum(payment: Collected, one: Issued) -> bool:
+    return payment.paid == one.paid
+
+
+def _has_day(payment: Collected, one: Issued) -> bool:
+    return payment.at.date() == one.at.date()
+
+
+def _place(one: Issued) -> tuple[int, date, str]:
+    return one.instalment, one.on, one.key
+
+
+def plan_complements(sales: Sequence[Sale], *, today: date, known_until: date | None) -> Iterator[Complement]:
+    """Yield a row for each payment of a deferred invoice; `known_until` is the day of the youngest XML that is here."""
+    for sale in sales:
+        if sale.invoice.method != DEFERRED:
+            continue
+        chain = sale.chain
+        stands = {one.key: number for number, one in enumerate(chain, start=1)}
+        balance, number = sale.invoice.total - sum(one.paid for one in chain), len(chain)
+        for payment in sale.payments:
+            found, due_on = tuple(sale.pairs[payment.payment_id]), due_day(payment.at.date())
+            if found:
+                place = stands[found[0].key]
+                before = sale.invoice.total - sum(one.paid for one in chain[: place - 1])
+                differing = tuple(_compare(payment, found[0], place, before))
+                state = _judge(found, differing, due_on)
+                yield Complement(sale.invoice, payment, place, before, due_on, state, found, differing)
+                continue
+            number += 1
+            state = State.TO_ISSUE
+            if today > due_on:
+                state = State.MISSING if known_until is not None and known_until > due_on else State.UNKNOWN
+            yield Complement(sale.invoice, payment, number, balance, due_on, state)
+            balance -= payment.paid
+
+
+def _judge(found: Sequence[Issued], differing: Sequence[str], due_on: date) -> State:
+    if len(found) > 1:
+        return State.DOUBLED
+    if differing:
+        return State.DIFFERS
+    return State.LATE if found[0].on > due_on else State.ISSUED
+
+
+def _compare(payment: Collected, one: Issued, instalment: int, before: int) -> Iterator[str]:
+    """Yield the columns in which a complement says something else; a form or operation nobody knows is not compared."""
+    pairs = {
+        "paid_at_local": (payment.at.date(), one.at.date()),
+        "payment_form": (payment.form or one.form, one.form),
+        "operation_number": (payment.operation.strip().upper(), one.operation.strip().upper()),
+        "instalment_number": (instalment, one.instalment),
+        "balance_before": (before, one.before),
+        "paid": (payment.paid, one.paid),
+        "balance_after": (before - payment.paid, one.after),
+    }
+    if not payment.operation or not one.operation:
+        del pairs["operation_number"]
+    yield from (name for name, (ours, theirs) in pairs.items() if ours != theirs)
+
+
+def find_causes(sales: Sequence[Sale], *, today: date, known_until: date | None) -> Iterator[Cause]:
+    """Yield every cause of complements and of payment forms, in the order of the invoices."""
+    planned = defaultdict(list)
+    for row in plan_complements(sales, today=today, known_until=known_until):
+        planned[row.invoice.key].append(row)
+    for sale in sales:
+        if sale.invoice.method == AT_ONCE:
+            yield from (Cause("rep_on_pue", one.key, one.paid, one.vat, one.on) for one in sale.issued)
+        yield from _find_unpunctual(planned[sale.invoice.key])
+        yield from (Cause("rep_duplicate", one.key, one.paid, one.vat, one.on)
+                    for one in sale.issued if one.key in sale.extra)  # fmt: skip
+        yield from _find_broken(sale)
+        yield from _find_wrong_forms(sale)
+
+
+def _find_unpunctual(rows: Sequence[Complement]) -> Iterator[Cause]:
+    for row in rows:
+        vat = share_of_vat(row.invoice, row.payment.paid)
+        if row.state is State.MISSING:
+            yield Cause("rep_missing", row.invoice.key, row.payment.paid, vat, row.due_on)
+        elif row.issued and row.issued[0].on > row.due_on:
+            yield Cause("rep_late", row.issued[0].key, row.issued[0].paid, row.issued[0].vat, row.issued[0].on)
+
+
+def _find_broken(sale: Sale) -> Iterator[Cause]:
+    """Yield complements whose balance is not that of the instalment before, or whose own sum is wrong."""
+    chain = sale.chain
+    if sale.invoice.method != DEFERRED or not chain:
+        return
+    starts = chain[0].instalment > 1 or chain[0].before == sale.invoice.total
+    broken = [] if starts else [chain[0]]
+    broken += [one for before, one in pairwise(chain)
+               if one.before != before.after or one.instalment == before.instalment]  # fmt: skip
+    broken += [one for one in chain if one.before - one.paid != one.after and one not in broken]
+    yield from (Cause("rep_chain_broken", one.key, one.paid, one.vat, one.on) for one in broken)
+
+
+def _find_wrong_forms(sale: Sale) -> Iterator[Cause]:
+    """Yield what names no form, or another one, where the money says it: transfer, credit or debit card."""
+    invoice, forms = sale.invoice, {payment.form for payment in sale.payments}
+    if invoice.method == DEFERRED and invoice.form not in {TO_DEFINE, ""}:
+        yield Cause("ppd_form_not_99", invoice.key, invoice.total, invoice.vat, invoice.on)
+    if invoice.method == AT_ONCE and invoice.form in VAGUE and len(forms) == 1 and forms <= set(FORMS.values()):
+        yield Cause("payment_form_wrong", invoice.key, invoice.total, invoice.vat, invoice.on)
+    for payment in sale.payments:
+        for one in sale.pairs[payment.payment_id][:1]:
+            if one.form in VAGUE and payment.form:
+                yield Cause("payment_form_wrong", one.key, one.paid, one.vat, one.on)
+
+
+def share_of_vat(invoice: Invoice, paid: int) -> int:
+    """Return the VAT inside a part of an invoice, half up."""
+    return (2 * paid * invoice.vat + invoice.total) // (2 * invoice.total) if invoice.total else 0

@@ -82,7 +82,9 @@ GROUPS = {
             "reconcile.commands.journal:journal",
             "Entries of the ledger from closed days, in the layouts of ledgers; what was exported is never rewritten.",
         ),
-        "match": Row("reconcile.commands.decisions:match", "Bind a payment and a document."),
+        "match": Row(
+            "reconcile.commands.decisions:match", "Bind a payment and a document, or a payout and its line of the bank."
+        ),
         "periods": Row(
             "reconcile.commands.periods:make_period_group",
             "Days whose books are closed.",

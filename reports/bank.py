@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +22,9 @@ from reports.shapes.spans import Row, Span
 STATES = ("unexplained", "explained")
 _NEAREST = 20
 _OWN = ("file", "tied_by", "tied_reason")
+# By connection, the payouts that lines will bring because of what was decided since the run.
+Later: TypeAlias = Mapping[str, Mapping[str, str | None]]
+_NOTHING: Later = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,11 @@ def complete(session: Session, connection: str, table: pa.Table) -> pa.Table:
     """Add the file each line stands in, and who tied it to its payout."""
     ids = list(dict.fromkeys(table["file_line_id"].drop_null().to_pylist()))
     files, ties = _name_files(session, connection, ids), _find_ties(session, connection)
-    pairs = zip(table["payout_id"].to_pylist(), table["movement_id"].to_pylist(), strict=True)
-    tied = [ties.get((payout_id or "", movement_id), (None, None)) for payout_id, movement_id in pairs]
+    payouts, lines, twins = (table[name].to_pylist() for name in ("payout_id", "movement_id", "file_line_id"))
+    tied = [
+        ties.get((payout or "", line), ties.get((payout or "", twin or ""), (None, None)))
+        for payout, line, twin in zip(payouts, lines, twins, strict=True)
+    ]
     columns = [
         [files.get(line) for line in table["file_line_id"].to_pylist()],
         [author for author, _ in tied],
@@ -91,9 +97,9 @@ def _find_ties(session: Session, connection: str) -> Mapping[tuple[str, str], tu
     return {(payout, line): (author, reason) for payout, line, author, reason in session.execute(query.where(*mine))}
 
 
-def find_lines(session: Session, runs: Sequence[Run], asked: LineFilter, number: int) -> Lines:
-    """Read one page of the lines asked for, newest first."""
-    parts = [_read(session, run) for run in frames.in_order(runs)]
+def find_lines(session: Session, runs: Sequence[Run], asked: LineFilter, number: int, later: Later = _NOTHING) -> Lines:
+    """Read one page of the lines asked for, newest first, with the payouts they will bring, where those change."""
+    parts = [_read(session, run, later) for run in frames.in_order(runs)]
     whole = pa.concat_tables(parts) if parts else None
     if whole is None:
         return Lines(Page([], number, 0), (), (), ())
@@ -107,24 +113,43 @@ def find_lines(session: Session, runs: Sequence[Run], asked: LineFilter, number:
     return Lines(Page(rows, number, chosen.num_rows), accounts, _add_up(chosen), _add_up(open_lines))
 
 
-def find_line(session: Session, run: Run, movement_id: str) -> Row | None:
-    table = _read(session, run)
+def find_line(session: Session, run: Run, movement_id: str, later: Later = _NOTHING) -> Row | None:
+    table = _read(session, run, later)
     found = table.filter(pc.equal(table["movement_id"], movement_id))
     return next(_complete_rows(session, run.connection, found.slice(0, 1)), None)
 
 
-def find_candidates(session: Session, run: Run, line: Row) -> list[Row]:
+def find_free_lines(session: Session, run: Run, payout: Row, later: Later) -> list[Row]:
+    """Find the lines that bring no payout, nearest in amount first: what a person may tie a payout to."""
+    lines = _read(session, run, later)
+    free = lines.filter(pc.and_(pc.is_null(lines["payout_id"]), pc.equal(lines["currency"], payout["currency"])))
+    return list(chunks.to_rows(_find_nearest(free, "amount_signed", payout["payout_amount"], "movement_id")))
+
+
+def find_candidates(session: Session, run: Run, line: Row, later: Later) -> list[Row]:
     """Find the payouts that no line of the bank shows, nearest in amount first: what a person may tie a line to."""
     payouts = extracts.read(session, run, chunks.PAYOUT)
     is_free = pc.and_(pc.is_null(payouts["bank_movement_id"]), pc.equal(payouts["status"], "succeeded"))
     free = payouts.filter(pc.and_(is_free, pc.equal(payouts["currency"], line["currency"])))
-    far = pc.abs(pc.subtract(free["payout_amount"], line["amount_signed"]))
-    nearest = free.append_column("far", far).sort_by([("far", "ascending"), ("payout_id", "ascending")])
-    return [{**row, "connection": run.connection} for row in nearest.slice(0, _NEAREST).to_pylist()]
+    taken = {payout for payout in later.get(run.connection, {}).values() if payout}
+    nearest = _find_nearest(free, "payout_amount", line["amount_signed"], "payout_id").to_pylist()
+    return [{**row, "connection": run.connection} for row in nearest if row["payout_id"] not in taken]
 
 
-def _read(session: Session, run: Run) -> pa.Table:
-    table = extracts.read(session, run, chunks.BANK)
+def _find_nearest(table: pa.Table, column: str, amount: int, identity: str) -> pa.Table:
+    far = table.append_column("far", pc.abs(pc.subtract(table[column], amount)))
+    return far.sort_by([("far", "ascending"), (identity, "ascending")]).slice(0, _NEAREST)
+
+
+def _read(session: Session, run: Run, later: Later) -> pa.Table:
+    """Read the lines of a run, each with the payout it will bring; `pending` marks those that change."""
+    table, changed = extracts.read(session, run, chunks.BANK), later.get(run.connection, {})
+    lines = table["movement_id"].to_pylist()
+    if changed:
+        brought = zip(lines, table["payout_id"].to_pylist(), strict=True)
+        payouts = pa.array([changed.get(line, payout) for line, payout in brought], pa.string())
+        table = table.set_column(table.schema.get_field_index("payout_id"), "payout_id", payouts)
+    table = table.append_column("pending", pa.array(["changes" if line in changed else None for line in lines]))
     return table.append_column("connection", pa.array([run.connection] * table.num_rows, pa.string()))
 
 

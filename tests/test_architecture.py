@@ -35,6 +35,7 @@ DOORS = {
         "reconcile.rules.at_risk",
         "reconcile.rules.outcomes",
         "reconcile.desk.decisions",
+        "reconcile.desk.ties",
         "reconcile.runs.close_period",
         "reconcile.runs.ordered_closing",
         "reconcile.books.intake",

@@ -6,6 +6,7 @@ The author of a decision is the one a command names, or else who is logged in.
 from collections.abc import Callable
 
 import click
+from sqlmodel import Session
 
 from consumer.commands.terminal import Command, CommandError, asking, json_option, login_name, on_connection, print_rows
 from consumer.facts.clock import utc_now
@@ -14,6 +15,7 @@ from consumer.facts.money import MoneyError, format_decimal, to_minor
 from consumer.facts.work import Completion
 from reconcile.desk import decisions
 from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
+from reconcile.desk.ties import tie
 from reconcile.tables.desk import Decision
 
 DECISION_KEYS = (
@@ -111,7 +113,21 @@ def _to_decision_row(decision: Decision, currency: str) -> dict[str, object]:
     return own | {"decision_id": decision.id, "amount": amount}
 
 
-match = _pair_command("match", "Bind a payment and a document.", decisions.match, with_amount=True)
+def _match(
+    session: Session, pair: Pair, signed: Signature, *, amount: int | None = None, seen: int | None = None
+) -> Decision:
+    """Match a payment with a document, or tie a payout to a line of the bank."""
+    if decisions.find_payout(session, pair) is None:
+        return decisions.match(session, pair, signed, amount=amount, seen=seen)
+    if amount is not None:
+        raise DecisionError("desk.tie_whole")
+    return tie(session, pair, signed, today=signed.at.date(), seen=seen)
+
+
+match = _pair_command(
+    "match", "Bind a payment and a document, or a payout and its line of the bank.", _match,
+    with_amount=True,
+)  # fmt: skip
 unmatch = _pair_command(
     "unmatch", "Keep a payment and a document apart, or a payment unmatched.", decisions.unmatch, with_amount=False
 )

@@ -18,11 +18,12 @@ from consumer.facts.installation import Approvals
 from consumer.facts.messages import Message, RefusalError, Value
 from consumer.facts.money import format_decimal
 from consumer.facts.store import Turn, take_turn
-from consumer.facts.tables.provider import Charge, PaymentIntent
+from consumer.facts.tables.provider import AccountMovement, Charge, LinkMovement, PaymentIntent, Payout
 from consumer.facts.tables.types import core_of
 from reconcile.exceptions.life import GONE, State
 from reconcile.kept.records import last_closed
-from reconcile.tables.books import LocalInvoice
+from reconcile.tables.books import BankLine, LocalInvoice
+from reconcile.tables.closing import Period
 from reconcile.tables.desk import Decision, ExceptionChange, ExceptionRow
 
 LONGEST_TEXT = 2000
@@ -38,6 +39,8 @@ class Kind(StrEnum):
     DECLINE = "decline"
     ADJUST = "adjust"
     WITHDRAW = "withdraw"
+    # A payout, in the place of a payment, and a line of the bank, in the place of a document.
+    TIE = "tie"
 
 
 class Adjustment(StrEnum):
@@ -77,13 +80,21 @@ class Pair:
 
 
 def currency_of(session: Session, pair: Pair) -> str:
-    """Return the currency of amounts about this payment, or about this document alone."""
+    """Return the currency of amounts about this payment or payout, or about this document alone."""
+    payout = find_payout(session, pair)
+    if payout is not None:
+        return payout.currency or ""
     return (_payment(session, pair).currency or "") if pair.resource_id else _document(session, pair).currency
 
 
 def amount_of(session: Session, pair: Pair) -> int:
     """Return the amount of a payment."""
     return _payment(session, pair).amount or 0
+
+
+def find_payout(session: Session, pair: Pair) -> Payout | None:
+    """Return the payout that stands in the place of a payment, if one does."""
+    return session.get(Payout, (pair.connection, pair.resource_id)) if pair.resource_id else None
 
 
 def match(
@@ -103,21 +114,21 @@ def match(
         )
     if amount is not None and not 0 < amount <= (payment.amount or 0):
         raise DecisionError("desk.amount_beyond_payment", payment=pair.resource_id)
-    return _decide(session, Kind.MATCH, pair, signed, amount=amount, seen=seen)
+    return record_decision(session, Kind.MATCH, pair, signed, amount=amount, seen=seen)
 
 
 def unmatch(session: Session, pair: Pair, signed: Signature, *, seen: int | None = None) -> Decision:
     """Keep a payment and a document apart on every later run; without a document, keep the payment unmatched."""
     _payment(session, pair)
     _check_document(session, pair)
-    return _decide(session, Kind.UNMATCH, pair, signed, amount=None, seen=seen)
+    return record_decision(session, Kind.UNMATCH, pair, signed, amount=None, seen=seen)
 
 
 def decline(session: Session, pair: Pair, signed: Signature, *, seen: int | None = None) -> Decision:
     """Turn down a suggested pair, so that no later run suggests it again."""
     _payment(session, pair)
     _check_document(session, pair)
-    return _decide(session, Kind.DECLINE, pair, signed, amount=None, seen=seen)
+    return record_decision(session, Kind.DECLINE, pair, signed, amount=None, seen=seen)
 
 
 def adjust(
@@ -142,7 +153,7 @@ def adjust(
     elif amount is not None and not 0 < abs(amount) <= abs(_document(session, pair).total):
         raise DecisionError("desk.adjustment_beyond_total", document=pair.doc_key)
     _check_document(session, pair)
-    decision = _decide(session, Kind.ADJUST, pair, signed, amount=amount, seen=seen)
+    decision = record_decision(session, Kind.ADJUST, pair, signed, amount=amount, seen=seen)
     decision.reason_type = str(kind)
     return decision
 
@@ -173,7 +184,7 @@ def withdraw(session: Session, pair: Pair, signed: Signature, *, seen: int | Non
     """Take back what was decided about a pair, so that the rules decide again; both stay on record."""
     if not any(row.doc_key == pair.doc_key for row in standing(session, pair)):
         raise DecisionError("desk.nothing_to_take_back", subject=pair.subject)
-    decision = _decide(session, Kind.WITHDRAW, pair, signed, amount=None, seen=seen)
+    decision = record_decision(session, Kind.WITHDRAW, pair, signed, amount=None, seen=seen)
     # It is no constraint of its own: runs read what is not undone.
     decision.undone_by = decision.id
     return decision
@@ -245,9 +256,10 @@ def history(session: Session, connection: str, exception_id: str) -> list[Except
     return list(session.exec(select(ExceptionChange).where(*mine).order_by(col(ExceptionChange.id))))
 
 
-def _decide(
+def record_decision(
     session: Session, kind: Kind, pair: Pair, signed: Signature, *, amount: int | None, seen: int | None
 ) -> Decision:
+    """Write a decision in the place of those about the same pair, if days are open and it is as the person saw it."""
     _check_signature(signed)
     _check_open(session, pair)
     earlier = standing(session, pair)
@@ -274,12 +286,17 @@ def _decide(
 
 
 def _check_open(session: Session, pair: Pair) -> None:
-    """Refuse what belongs to closed days: a payment by when it succeeded, a document alone by when it was issued."""
+    """Refuse what belongs to closed days.
+
+    A payment counts by when it succeeded, a document alone by when it was issued, a line of the bank by its day.
+    """
     take_turn(session, Turn.PERIODS)
     period = last_closed(session, pair.connection)
     if period is None:
         return
-    if pair.resource_id:
+    if find_payout(session, pair) is not None:
+        is_closed = _is_line_closed(session, pair, period)
+    elif pair.resource_id:
         payment = _payment(session, pair)
         moment = payment.succeeded_at or payment.created_at
         is_closed = moment is not None and moment < period.ends_at
@@ -288,6 +305,15 @@ def _check_open(session: Session, pair: Pair) -> None:
     if is_closed:
         one = pair.resource_id or pair.doc_key
         raise DecisionError("desk.closed", subject=one, until=period.until, closed_by=period.closed_by)
+
+
+def _is_line_closed(session: Session, pair: Pair, period: Period) -> bool:
+    key = (pair.connection, pair.doc_key)
+    line = session.get(BankLine, key)
+    if line is not None:
+        return line.booked_on <= period.until
+    movement = session.get(AccountMovement, key) or session.get(LinkMovement, key)
+    return movement is not None and movement.created_at is not None and movement.created_at < period.ends_at
 
 
 def _supersede(session: Session, earlier: Iterable[Decision], by: Decision) -> None:

@@ -60,6 +60,10 @@ class Scope:
         return self == Scope()
 
 
+# In a manifest: the run that this one follows, where its content was a run's already.
+_FOLLOWS = "follows"
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything one run is a function of."""
@@ -130,6 +134,17 @@ def _list_named(snapshot: Snapshot) -> list[str]:
 def name_of(manifest: Manifest) -> str:
     canonical = json.dumps(manifest, sort_keys=True, default=str)
     return hashlib.sha256(canonical.encode()).hexdigest()[:ID_LENGTH]
+
+
+def follow(snapshot: Snapshot, run_id: str) -> Snapshot:
+    """Return a snapshot of content that comes back after a later run, named as the one that follows that run."""
+    manifest = snapshot.manifest | {_FOLLOWS: run_id}
+    return replace(snapshot, manifest=manifest, run_id=name_of(manifest))
+
+
+def name_of_content(manifest: Manifest) -> str:
+    """Return the name of a run's content, whichever run it follows."""
+    return name_of({name: value for name, value in manifest.items() if name != _FOLLOWS})
 
 
 @lru_cache(maxsize=1)

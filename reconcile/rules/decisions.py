@@ -9,7 +9,7 @@ from reconcile.rules.inputs import Row, rows_of
 from reconcile.rules.ledger import LATEST, UNKNOWN, Ledger, Reason, to_instant
 from reconcile.rules.outcomes import Code, Outcome, Stage
 
-MATCH, ADJUST = "match", "adjust"
+MATCH, ADJUST, TIE = "match", "adjust", "tie"
 _LINKS = (MATCH, "unmatch", "decline")
 
 

@@ -17,6 +17,7 @@ from reconcile.rules.columns import (
     to_payout_bank_days,
     to_windows,
 )
+from reconcile.rules.decisions import TIE
 from reconcile.rules.deposits import Accounts, Deposit
 from reconcile.rules.fees import format_fee_rates
 from reconcile.rules.findings import About, to_finding
@@ -66,7 +67,7 @@ _OPENING = frozenset({
 
 
 def match_bank(summary: DataFrame, deposits: list[Deposit], inputs: Inputs) -> DataFrame:
-    """Return each payout the deposit that brought it: the one that names it, its amount, or the only near one.
+    """Return each payout the deposit that brought it: tied by a person, naming it, of its amount, or the only near one.
 
     `bank_known` says whether a source shows every day on which it must arrive, `bank_begun` whether it shows the first.
     """
@@ -74,6 +75,7 @@ def match_bank(summary: DataFrame, deposits: list[Deposit], inputs: Inputs) -> D
     accounts, windows = Accounts(inputs), [] if inputs.bank.empty else _list_windows(summary, inputs)
     if deposits:
         wanted = [payout for payout in windows if payout.status == "succeeded"]
+        _take_tied(wanted, deposits, taken, inputs.decisions)
         _take_named(wanted, deposits, taken, accounts.may_be)
         _take_equal(wanted, deposits, taken, accounts.may_be)
         _take_near(wanted, deposits, taken, accounts.may_be, near_bps=inputs.rules.bank_amount_bps)
@@ -131,10 +133,27 @@ def _list_windows(summary: DataFrame, inputs: Inputs) -> list[Row]:
     return rows_of(chosen.sort_values(["succeeded_at_utc", "payout_id"]))
 
 
+def _take_tied(wanted: list[Row], deposits: list[Deposit], taken: dict[str, Deposit], decisions: DataFrame) -> None:
+    """Take the deposits that people tied to a payout, earlier decisions first; either of its lines names a deposit."""
+    ties = decisions[decisions["kind"] == TIE].sort_values("decision_id")
+    if ties.empty:
+        return
+    by_line = {line.movement_id: deposit for deposit in deposits for line in deposit.lines}
+    currencies = {payout.payout_id: payout.currency for payout in wanted}
+    used: set[str] = set()
+    for tie in rows_of(ties):
+        deposit = by_line.get(tie.doc_key)
+        if deposit is None or tie.resource_id in taken or deposit.line.movement_id in used:
+            continue
+        if currencies.get(tie.resource_id) == deposit.line.currency:
+            taken[tie.resource_id] = deposit
+            used.add(deposit.line.movement_id)
+
+
 def _take_named(wanted: list[Row], deposits: list[Deposit], taken: dict[str, Deposit], may_be: MayBe) -> None:
     """Take the deposits whose text names the payout as a whole word, those of its amount first."""
     payouts = {payout.payout_id: payout for payout in wanted}
-    used: set[str] = set()
+    used = _list_used(taken)
     naming = [deposit for deposit in deposits if deposit.payouts]
     for is_equal in (True, False):
         for deposit in naming:

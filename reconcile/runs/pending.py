@@ -20,7 +20,7 @@ from sqlmodel import Session, col
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.store import Row
 from reconcile.exceptions.life import Columns, by_identity
-from reconcile.kept import chunks, snapshots
+from reconcile.kept import chunks, extracts, snapshots
 from reconcile.kept.records import read_summary
 from reconcile.kept.snapshots import Scope, SnapshotError
 from reconcile.reading.frames import read_decisions
@@ -44,7 +44,8 @@ _UNCERTAIN = timedelta(minutes=5)
 class Pending:
     """The decisions since a run, and if that is known what the next one will say because of them.
 
-    `lines` are all rows of an item, `changed` and `opened` are exceptions by id, `at_risk` is the total by currency.
+    `lines` are all rows of an item, `changed` and `opened` are exceptions by id, `at_risk` is the total by currency,
+    `bank` the payouts of lines of the bank that bring another one, or none.
     """
 
     run: Run
@@ -57,6 +58,7 @@ class Pending:
     opened: Mapping[str, Finding] = field(default_factory=dict)
     changed: Mapping[str, Columns] = field(default_factory=dict)
     at_risk: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    bank: Mapping[str, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +144,27 @@ def _judge(session: Session, installation: Installation, run: Run, decisions: Da
     for row in chunks.to_rows(lines):
         by_item.setdefault(row["resource_id"], []).append(row)
     of_documents = _filter(documents, "doc_key", {name for kind, name in subjects if kind == "document"})
+    bank, untied = _compare_bank(session, run, result)
     touched = {name for kind, name in subjects if kind == "payout"} | set(lines["payout_id"].drop_null().to_pylist())
+    touched |= untied.union(name for name in bank.values() if name)
     payouts = result.payouts[result.payouts["payout_id"].isin(touched)]
     pending = Pending(
         run, (), True, changes, {row["doc_key"]: row for row in chunks.to_rows(of_documents)}, by_item,
-        dict(zip(payouts["payout_id"].tolist(), map(json.loads, to_json(payouts)), strict=True)),
+        dict(zip(payouts["payout_id"].tolist(), map(json.loads, to_json(payouts)), strict=True)), bank=bank,
     )  # fmt: skip
     return _Judged(replace(to_outcome(snapshot, result), result=_without_rows(result)), found, pending)
+
+
+def _compare_bank(session: Session, run: Run, result: Result) -> tuple[dict[str, str | None], set[str]]:
+    """Return the lines that will bring another payout than in the run, and the payouts they brought there."""
+    before, after = (
+        dict(zip(table["movement_id"].to_pylist(), table["payout_id"].to_pylist(), strict=True))
+        for table in (
+            extracts.read(session, run, chunks.BANK), pa.Table.from_pandas(result.bank, preserve_index=False)
+        )
+    )  # fmt: skip
+    moved = {name: after[name] for name, payout in before.items() if name in after and after[name] != payout}
+    return moved, {before[name] for name in moved if before[name]}
 
 
 def _filter(table: pa.Table, name: str, wanted: set[str]) -> pa.Table:

@@ -24,7 +24,7 @@ from reconcile.closing.periods import adjust
 from reconcile.exceptions.life import ExceptionState, Merge, Seen, by_identity, list_open, merge
 from reconcile.kept import snapshots
 from reconcile.kept.records import Summary, read_summary
-from reconcile.kept.snapshots import Scope, Snapshot
+from reconcile.kept.snapshots import Scope, Snapshot, SnapshotError
 from reconcile.reading.frames import read_inputs, read_transfers
 from reconcile.reading.gaps import is_ahead_of_data
 from reconcile.reading.process import ahead, background_thread, release_arrow_memory
@@ -108,7 +108,7 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
     draft is written, which is removed again, and a single transaction ends the last one.
 
     1. Read everything in one view of the database and name it by its content.
-    2. If a run of that content exists, return it as it was.
+    2. If the newest run has that content, return it as it was; with that of an older one this run follows the newest.
     3. Reconcile (the rules refuse a result that does not balance), narrow to the scope asked for; write the inputs to
        files meanwhile.
     4. Give the files their place and write the results, which no reader finds yet.
@@ -124,7 +124,7 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
             lambda session: take_snapshot(session, installation, connection, as_of=as_of, scope=scope)
         )
         with installation.store.reading() as session:
-            earlier = session.get(Run, (connection.name, snapshot.run_id))
+            snapshot, earlier = _find_made(session, installation, snapshot)
         release_arrow_memory()
         if is_published(earlier) and not dry_run:
             log_events(installation.store, connection.name, earlier.id, started_at=started_at)
@@ -170,6 +170,33 @@ def take_snapshot(
     return snapshots.take(
         inputs, transfers, scope, tariff=installation.settings.tariff, chosen_rules=installation.settings.rules
     )
+
+
+def _find_made(session: Session, installation: Installation, snapshot: Snapshot) -> tuple[Snapshot, Run | None]:
+    """Return the newest run of a snapshot's day and scope if it has its content.
+
+    Content of an older run comes back when a decision or a file is taken back. Readers then need a newest run again.
+    """
+    earlier = session.get(Run, (snapshot.inputs.connection, snapshot.run_id))
+    if not is_published(earlier):
+        return snapshot, earlier
+    alike = ("connection", "as_of", "scope_from", "scope_to", "scope_payout")
+    own = [col(getattr(Run, name)).is_not_distinct_from(getattr(earlier, name)) for name in alike]
+    order = (col(Run.finished_at).desc(), col(Run.number).desc())
+    newest = session.exec(select(Run).where(*own, col(Run.pruned_at).is_(None)).order_by(*order)).first()
+    if newest is None or newest.id == earlier.id or _has_content(installation, newest, snapshot):
+        return snapshot, newest
+    following = snapshots.follow(snapshot, newest.id)
+    return following, session.get(Run, (newest.connection, following.run_id))
+
+
+def _has_content(installation: Installation, run: Run, snapshot: Snapshot) -> bool:
+    try:
+        snapshots.bring(installation, run.connection, run.id)
+        manifest = snapshots.read_manifest(installation.settings.files_dir, run.connection, run.id)
+    except SnapshotError:
+        return False
+    return snapshots.name_of_content(manifest) == snapshot.run_id
 
 
 def judge(snapshot: Snapshot, rules: Rules = reconcile) -> Result:

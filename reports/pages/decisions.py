@@ -18,6 +18,7 @@ from reports import bookkeeping, cases, standing
 from reports.dossiers import find_dossier
 from reports.owners import check_owner, find_owners
 from reports.pages import desk, matching, pending
+from reports.pages.names import name_values
 from reports.pages.protection import need
 from reports.pages.words import refusal
 from reports.people import Role
@@ -230,7 +231,8 @@ def take_decision(act: Callable[[Session, Signature], object], *, reason: str | 
         with desk.installation().store.transaction() as session:
             act(session, signed)
     except DecisionError as error:
-        return refusal(error.message, desk.language())
+        connection = (request.view_args or {}).get("connection", desk.home_connection().name)
+        return refusal(name_values(error.message, connection), desk.language())
     return None
 
 

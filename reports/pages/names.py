@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from flask import g
 
+from consumer.facts.messages import Message, Value
 from consumer.facts.names import name_key
 from reports import names
 from reports.pages import desk
@@ -14,6 +15,7 @@ from reports.shapes.spans import Row
 
 _ITEMS = ("resource_id", "last_payment_id", "payment_id", "transfer_id")
 _PAYOUTS = ("payout_id", "matched_to")
+_NAMED = ("subject", "payment", "document", "payout")
 
 
 def document_name(connection: str, doc_key: str) -> str:
@@ -29,6 +31,25 @@ def item_name(connection: str, resource_id: str) -> str:
 
 def payout_name(payout_id: str) -> str:
     return _find_names("payout", "", [payout_id])["", payout_id]
+
+
+def name_values(said: Message | str, connection: str) -> Message | str:
+    """Return a refusal with names in the place of keys of documents, payouts and payments."""
+    if isinstance(said, str):
+        return said
+    return Message(said.code, {name: _name_value(name, value, connection) for name, value in said.values.items()})
+
+
+def _name_value(name: str, value: Value, connection: str) -> Value:
+    if isinstance(value, Message):
+        named = name_values(value, connection)
+        return value if isinstance(named, str) else named
+    if name not in _NAMED or not isinstance(value, str):
+        return value
+    if value.startswith(("cl:", "mx:")):
+        return document_name(connection, value)
+    payout = payout_name(value)
+    return payout if payout != value else item_name(connection, value)
 
 
 def prepare_names(rows: Iterable[Row | object]) -> str:

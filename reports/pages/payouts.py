@@ -8,13 +8,15 @@ from flask import Blueprint, abort, render_template, request
 from flask.typing import ResponseReturnValue
 
 from consumer.facts.columns import to_columns
+from reconcile.desk.ties import find_ties
 from reconcile.rules.outcomes import Code, Recon
-from reports import bookkeeping, columnar, frames, standing
+from reports import bank, bookkeeping, columnar, frames, standing
 from reports.asking import Condition
 from reports.catalogue import NoRunError
 from reports.columnar import Selection
 from reports.pages import desk, lists, pending, views
 from reports.pages.drawing import Bar, bars
+from reports.people import Role
 from reports.shapes.definitions import definition_of
 from reports.shapes.spans import Row, Span
 
@@ -73,6 +75,9 @@ def show(payout_id: str) -> ResponseReturnValue:
         lines = [line for line in lines if kind in {"", line["resource_type"]} and item in {"", line["resource_id"]}]
         found = pending.on_exceptions(standing.exceptions_of(session, payout["connection"], payout_id))
         late = bookkeeping.find_late_facts(session, payout["connection"], "payout", payout_id)
+        ties = find_ties(session, payout["connection"], "resource_id", payout_id)
+        is_awaited = payout["status"] == "succeeded" and payout["bank_movement_id"] is None
+        free = bank.find_free_lines(session, own[0], payout, pending.on_bank()) if is_awaited else []
     return render_template(
         "payout.html",
         payout=payout,
@@ -83,6 +88,9 @@ def show(payout_id: str) -> ResponseReturnValue:
         days=days_of(lines),
         exceptions=found,
         late=late,
+        ties=ties,
+        free=free,
+        may_decide=desk.reader().role.may(Role.FINANCE),
         kind_of=KIND_OF_STEP,
         trace=trace(payout, [one["code"] for one in found if one["resolved_on"] is None]),
     )

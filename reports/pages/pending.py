@@ -49,6 +49,11 @@ def on_payouts(rows: Iterable[Row]) -> list[Row]:
     return [_over(row, waiting.payouts.get(row["payout_id"])) if (waiting := _of(row)) else row for row in rows]
 
 
+def on_bank() -> Mapping[str, Mapping[str, str | None]]:
+    """Return by connection the payouts that lines of the bank will bring, where those change."""
+    return {name: waiting.bank for name, waiting in pending_now().items()}
+
+
 def on_document(row: Row | None, connection: str) -> Row | None:
     waiting = pending_now().get(connection)
     return row if row is None or waiting is None else _over(row, waiting.documents.get(row["doc_key"]))

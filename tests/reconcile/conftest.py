@@ -22,7 +22,7 @@ from consumer.facts.tables.provider import Charge, Dispute, PaymentIntent, Payou
 from consumer.facts.tables.sync import Checkpoint
 from cuadre import Commands
 from reconcile.rules.inputs import DOCUMENT_RESULTS, LINES, SUMMARY, Finding, Inputs, Result, empty_frame, to_types
-from reconcile.tables.books import LocalInvoice, ProviderFee
+from reconcile.tables.books import BankFile, BankLine, LocalInvoice, ProviderFee
 
 NOON = datetime(2026, 9, 10, 15, 0, tzinfo=UTC)
 STREAMS = ("events", "payouts", "payment-intents", "charges", "refunds", "disputes")
@@ -101,6 +101,18 @@ class World:
             "file_sha256": "0" * 64, "updated_at": NOON,
         }  # fmt: skip
         self.keep(LocalInvoice(**(fixed | values)))
+
+    def bank_file(self, account: str, *lines: tuple[date, int], currency: str = "CLP") -> None:
+        """A bank file of September with its lines, `line_0` and on."""
+        fixed: dict[str, Any] = {"connection": self.connection, "account": account, "currency": currency}
+        self.keep(BankFile(
+            sha256=f"{account:0>64}", name="cartola.csv", file_format="CSV", since=date(2026, 9, 1),
+            until=date(2026, 9, 30), imported_at=NOON, rows=len(lines), added=len(lines), **fixed,
+        ))  # fmt: skip
+        for number, (on, amount) in enumerate(lines):
+            self.keep(
+                BankLine(id=f"line_{number}", booked_on=on, amount=amount, file_sha256=f"{account:0>64}", **fixed)
+            )
 
     def complete(self, until: datetime, *streams: str) -> None:
         """Every stream was read just now and is complete up to a moment, which is where the provider's clock stands."""

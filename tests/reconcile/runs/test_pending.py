@@ -12,12 +12,14 @@ from sqlmodel import Session, col, select
 from consumer.facts.installation import Connection, Installation
 from reconcile.desk import decisions
 from reconcile.desk.decisions import DecisionError, Pair, Signature
-from reconcile.kept import chunks
+from reconcile.desk.ties import tie
+from reconcile.kept import chunks, extracts
 from reconcile.kept.records import last_run, read_summary
 from reconcile.runs import comparison, pending
 from reconcile.runs.pending import Pending, find_pending
 from reconcile.tables.desk import ExceptionRow
 from reconcile.tables.runs import Run
+from reports.standing import find_payouts
 from tests.thoroughness import for_run
 
 if TYPE_CHECKING:
@@ -43,7 +45,9 @@ def _trade(world: "World", random: Random) -> None:
         body = {"metadata": {"order_ref": f"PED-{random.randrange(DOCUMENTS)}"}} if is_named else {}
         world.payment(f"pi_{number}", amount, body=body, sender_tax_id=None if is_named else customer)
         items.append(("payment_intent", f"pi_{number}", amount))
-    world.payout("po_1", sum(item[2] for item in items) - 100, *items)
+    paid = sum(item[2] for item in items) - 100
+    world.payout("po_1", paid, *items)
+    world.bank_file("00012345678", (date(2026, 9, 11), paid), (date(2026, 9, 11), paid), (date(2026, 9, 18), paid - 50))
     world.complete(datetime(2026, 9, 21, 6, tzinfo=UTC))
 
 
@@ -59,8 +63,10 @@ def _decide(session: Session, random: Random, at: datetime) -> None:
         lambda: decisions.decline(session, pair, signed),
         lambda: decisions.adjust(session, alone, signed, amount=random.choice([None, 100])),
         lambda: decisions.adjust(session, Pair("main", payment), signed),
+        *[lambda: tie(session, Pair("main", "po_1", f"line_{random.randrange(3)}"), signed, today=TODAY)] * 3,
     ]
-    standing = [*decisions.standing(session, Pair("main", payment)), *decisions.standing(session, alone)]
+    about = (Pair("main", payment), alone, Pair("main", "po_1"))
+    standing = [one for pair in about for one in decisions.standing(session, pair)]
     if standing and random.random() < 0.5:
         one = random.choice(standing)
         decisions.withdraw(session, Pair("main", one.resource_id, one.doc_key), signed)
@@ -92,6 +98,11 @@ def _check(installation: Installation, said: Pending, before: Run) -> None:
         assert [(one.kind, one.subject, one.before, one.after) for one in said.changes] == made
         for doc_key, row in said.documents.items():
             assert chunks.find_document(session, after, doc_key) == row
+        lines = extracts.read(session, after, chunks.BANK)
+        brought = dict(zip(lines["movement_id"].to_pylist(), lines["payout_id"].to_pylist(), strict=True))
+        assert {line: brought[line] for line in said.bank} == dict(said.bank)
+        for payout_id, row in said.payouts.items():
+            assert find_payouts(session, [after], {payout_id})[payout_id] == {**row, "connection": "main"}
         for item, rows in said.lines.items():
             assert list(chunks.find_lines(session, after, "resource_id", item)) == list(rows)
         assert read_summary(after)["value_at_risk"] == said.at_risk

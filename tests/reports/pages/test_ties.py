@@ -1,0 +1,59 @@
+"""A payout tied to a line of the bank on the pages: offered on both sides, counted at once, named, taken back."""
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from consumer.facts.installation import Installation
+from reconcile.runs.run import run
+from tests.reconcile.conftest import World
+from tests.reports.pages.looking import text_in
+
+TODAY = date(2026, 9, 28)
+LINE = "/bank/main/line_0"
+
+
+@pytest.fixture
+def reader(bare_app: Flask, installation: Installation, login: Callable[..., FlaskClient]) -> FlaskClient:
+    """One payout whose money came a week late and short, on one of two lines."""
+    world = World(installation.store)
+    world.payment("pi_1", 5000)
+    world.payout("po_1", 5000, ("payment_intent", "pi_1", 5000))
+    world.bank_file("00012345678", (date(2026, 9, 25), 4900), (date(2026, 9, 25), 4950))
+    world.complete(datetime(2026, 9, 29, 6, tzinfo=UTC))
+    run(installation, installation.settings.connection("main"), as_of=TODAY)
+    return login(bare_app)
+
+
+def _send(reader: FlaskClient, csrf: Callable[..., str], line: str = "line_0", **more: str) -> str:
+    form = {"csrf_token": csrf(reader, "/account"), "resource_id": "po_1", "doc_key": line, "reason": "it is theirs"}
+    return text_in(reader.post("/bank/main", data=form | more, follow_redirects=True).get_data(as_text=True))
+
+
+def test_a_tie_counts_at_once_and_can_be_taken_back(reader: FlaskClient, csrf: Callable[..., str]) -> None:
+    """Line, list and payout show it as pending with the person's name; the unexplained sum is lower by the line."""
+    assert "Sin explicar CLP $9.850 2 líneas" in text_in(reader.get("/bank").get_data(as_text=True))
+    assert "Líneas del banco sin explicar" in text_in(reader.get("/payouts/po_1").get_data(as_text=True))
+    page = _send(reader, csrf)
+    assert "Vinculada. Vale desde ahora" in page
+    assert "Liquidación del 10-09-2026 · $5.000 pendiente" in page
+    assert "Vinculada por ana@tienda.test el" in page
+    listed = text_in(reader.get("/bank").get_data(as_text=True))
+    assert "Sin explicar CLP $4.950 1 línea" in listed
+    assert "ana@tienda.test: it is theirs" in listed
+    payout = text_in(reader.get("/payouts/po_1").get_data(as_text=True))
+    assert "$4.900 · 25-09-2026, con una diferencia de -$100" in payout
+    assert "Vinculada por" not in _send(reader, csrf, undo="1", back="payout")
+    assert "Sin explicar CLP $9.850 2 líneas" in text_in(reader.get("/bank").get_data(as_text=True))
+
+
+def test_a_refusal_names_the_payout_as_people_do(reader: FlaskClient, csrf: Callable[..., str]) -> None:
+    """A second tie of the same payout says who tied it, by its day, amount and bank; an empty reason is asked for."""
+    _send(reader, csrf)
+    refused = _send(reader, csrf, line="line_1")
+    assert "La liquidación 10-09-2026 · $5.000 · cl_banco_de_chile ya está vinculada con otra línea, por" in refused
+    assert "Vinculada por" not in refused
+    assert "Falta el motivo" in _send(reader, csrf, line="line_1", reason="")

@@ -68,7 +68,7 @@ def read_cfdi(root: Element) -> TaxDocument:
         total=total, payable=total, payment_method=said.get("MetodoPago", ""),
         payment_form=said.get("FormaPago", ""), due_date=None, global_of=_read_global(parts),
         third_party=_sum_third_party(parts, currency), no_debit_right=False, order_ref="",
-        ref_type=kind if ref_number else "", ref_number=ref_number, seal=said.get("Sello", ""), relations=relations,
+        ref_type="", ref_number=ref_number, seal=said.get("Sello", ""), relations=relations,
         payments=tuple(_list_payments(inside)) if kind == "P" else (),
     )  # fmt: skip
 

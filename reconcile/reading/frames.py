@@ -49,6 +49,7 @@ from reconcile.reading.items import (
     places_of_listed,
     unreadable_moments,
 )
+from reconcile.reading.operations import read_operations
 from reconcile.reading.payers import read_payers
 from reconcile.reading.process import background_thread
 from reconcile.reading.queries import (
@@ -189,6 +190,7 @@ def read_inputs(session: Session, connection: Connection, settings: Settings, *,
             rates=reader.frame(ExchangeRate, RATES, "currency", "on"),
             orders=reader.frame(OrderAnswer, ORDERS, "order_ref"),
             payers=read_payers(session.connection(), connection.name),
+            operations=read_operations(session.connection(), connection),
             tariff=to_tariff(settings.tariff),
             rules=to_rules(settings.rules),
             calendar=calendar,

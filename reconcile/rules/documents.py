@@ -95,6 +95,11 @@ class Books:
             doc = again[0]
         return None
 
+    def name_reissue(self, doc: int) -> str | None:
+        """Return the key of the one valid invoice that refers to a dead document, whatever its customer and total."""
+        valid = [other for other in self.reissues.get(doc, ()) if not self.is_void[other] and other != doc]
+        return str(self.keys[valid[0]]) if len(valid) == 1 else None
+
     def _replaces(self, other: int, doc: int) -> bool:
         same = self.customer[other] == self.customer[doc] and self.total[other] == self.total[doc]
         return bool(same and self.currency[other] == self.currency[doc] and other != doc)

@@ -118,11 +118,15 @@ PAYERS: Schema = {
     "rule_id": COUNT, "kind": TEXT, "subject": TEXT, "object": TEXT, "since": MOMENT, "until": MOMENT,
 }  # fmt: skip
 
+# Payments that a payment complement names by its operation, and the documents it settles.
+OPERATIONS: Schema = {"resource_id": TEXT, "doc_key": TEXT}
+
 # Every frame of the inputs by its name there.
 INPUTS: Mapping[str, Schema] = {
     "payouts": PAYOUTS, "items": ITEMS, "documents": DOCUMENTS, "disputes": DISPUTES, "fees": FEES, "gaps": GAPS,
     "conflicts": CONFLICTS, "decisions": DECISIONS, "bank": BANK, "rates": RATES,
     "unknown_customers": UNKNOWN_CUSTOMERS, "orders": ORDERS, "payers": PAYERS,
+    "operations": OPERATIONS,
 }  # fmt: skip
 
 SUMMARY = schema_of(PAYOUT_COLUMNS)
@@ -153,6 +157,7 @@ class Inputs:
     unknown_customers: DataFrame = field(default_factory=lambda: empty_frame(UNKNOWN_CUSTOMERS))
     orders: DataFrame = field(default_factory=lambda: empty_frame(ORDERS))
     payers: DataFrame = field(default_factory=lambda: empty_frame(PAYERS))
+    operations: DataFrame = field(default_factory=lambda: empty_frame(OPERATIONS))
 
 
 class Finding(Struct, frozen=True):

@@ -37,7 +37,11 @@ _QUOTES_OF_ONE = 4
 _EXACT = 2.0**53
 # What a payment may say, strongest first: the metadata names, and the namespace each value is looked up in.
 UUID, DOC_KEY, TYPED_FOLIO, ORDER, FOLIO = "uuid", "doc_key", "doc_type+folio", "order", "folio"
-_RANKS = {"uuid": 0, "invoice": 1, "invoice_id": 1, TYPED_FOLIO: 2, "order_ref": 3, "order_id": 4, FOLIO: 5}
+# Named by a payment complement that bears the payment's operation.
+OPERATION = "operation"
+_RANKS = {
+    "uuid": 0, "invoice": 1, "invoice_id": 1, TYPED_FOLIO: 2, OPERATION: 3, "order_ref": 4, "order_id": 5, FOLIO: 6,
+}  # fmt: skip
 _RULES = np.array(list(_RANKS), dtype=object)
 _SPACES = {
     DOC_KEY: ("invoice", "invoice_id"),
@@ -167,9 +171,13 @@ class Keys:
     several: dict[int, list[tuple[str, tuple[int, ...]]]] = field(default_factory=dict)
 
 
-def find_keys(said: Said, books: Books) -> Keys:
-    """Look up every name the payments give; many documents under one name are kept together."""
-    found = np.concatenate([np.empty((3, 0), dtype=np.int64), *_find(_list_asked(said), books)], axis=1)
+def find_keys(said: Said, books: Books, operations: Ints | None = None) -> Keys:
+    """Look up every name the payments give; many documents under one name are kept together.
+
+    `operations` are the columns that `find_operations` returns.
+    """
+    named = np.empty((3, 0), dtype=np.int64) if operations is None else operations
+    found = np.concatenate([named, *_find(_list_asked(said), books)], axis=1)
     payments, rules, docs = _drop_void_folios(found, books)
     # Almost every payment has one document under one name; only the others need to be compared with themselves.
     is_lone = np.bincount(payments, minlength=said.payments)[payments] == 1
@@ -180,6 +188,17 @@ def find_keys(said: Said, books: Books) -> Keys:
     names = np.concatenate([_RULES[rules[is_lone]], agreeing["rule"].to_numpy(dtype=object)])
     order = np.argsort(columns[0], kind="stable")
     return Keys(columns[0][order], columns[1][order], names[order], several)
+
+
+def find_operations(frame: DataFrame, ids: Words, books: Books) -> Ints:
+    """Return columns of payment, rule and document for what payment complements say; only claims are named."""
+    payments = pc.index_in(to_texts(frame["resource_id"]), value_set=pa.array(ids, type=pa.large_string()))
+    docs = pc.index_in(to_texts(frame["doc_key"]), value_set=pa.array(books.keys, type=pa.large_string()))
+    places = [column.fill_null(-1).to_numpy().astype(np.int64) for column in (payments, docs)]
+    is_known = (places[0] >= 0) & (places[1] >= 0)
+    is_known[is_known] = books.is_claim[places[1][is_known]]
+    payment, doc = (column[is_known] for column in places)
+    return np.stack([payment, np.full(len(payment), list(_RANKS).index(OPERATION), dtype=np.int64), doc])
 
 
 def _drop_void_folios(found: Ints, books: Books) -> Ints:

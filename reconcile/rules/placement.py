@@ -84,7 +84,8 @@ def _follow_reissue(ledger: Ledger, payment: int, doc: int, rule: str) -> int | 
     if target is not None and (payment, target) not in ledger.forbidden:
         return target
     state = Message("note.void" if books.is_void[doc] else "note.fully_credited").code
-    evidence = {"key": rule, "document": books.keys[doc], "document_state": state, "valid_reissue": None}
+    evidence = {"key": rule, "document": books.keys[doc], "document_state": state}
+    evidence["valid_reissue"] = books.name_reissue(doc)
     reason = Reason(Stage.NONE, f"key:{rule}:cancelled", (doc,), evidence)
     ledger.decide(payment, Outcome.NO_DOCUMENT, reason, Code.PAID_CANCELLED_DOC)
     return None

@@ -19,6 +19,7 @@ from reconcile.rules.inputs import (
     FEES,
     GAPS,
     ITEMS,
+    OPERATIONS,
     ORDERS,
     PAYERS,
     PAYOUTS,
@@ -176,6 +177,7 @@ _SCHEMAS: dict[str, Schema] = {
     "unknown_customers": UNKNOWN_CUSTOMERS,
     "orders": ORDERS,
     "payers": PAYERS,
+    "operations": OPERATIONS,
 }
 
 

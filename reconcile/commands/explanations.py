@@ -13,6 +13,7 @@ from consumer.facts.bankdays import BankCalendar
 from consumer.facts.names import KEY, name_key
 from reconcile.commands.printed import to_words
 from reconcile.kept import chunks, records, snapshots
+from reconcile.kept.families import facts_of_family
 from reconcile.kept.records import Fact
 from reconcile.rules.cross_checks import check_pair, choose_candidates, name_first_failed
 from reconcile.rules.inputs import PAYMENT_TYPES, rows_of
@@ -33,7 +34,7 @@ _DECIDED = {
 
 def explain(session: Session, data_dir: Path, run: Run, identity: str, calendar: BankCalendar) -> Iterator[Fact]:
     """Everything known about a payout, a resource or a document, fact by fact; payments also test by test."""
-    facts = list(records.explanation(session, run, identity))
+    facts = [*records.explanation(session, run, identity), *facts_of_family(session, run.connection, identity)]
     yield from facts
     if not any(fact.about == f"item {identity}" for fact in facts):
         return

@@ -13,6 +13,7 @@ from consumer.facts.messages import translate
 from consumer.facts.money import MoneyError, to_minor
 from reconcile.desk import decisions
 from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
+from reconcile.kept.families import find_family
 from reconcile.tables.desk import ExceptionRow
 from reports import bookkeeping, cases, standing
 from reports.dossiers import find_dossier
@@ -169,11 +170,13 @@ def show_document(connection: str, doc_key: str) -> ResponseReturnValue:
         result = pending.on_document(dossier.result, connection) if dossier else None
         balance = result["balance"] if result else 0
         payments = cases.find_payments(session, dossier.document, balance) if dossier and balance > 0 else []
+        family = find_family(session, connection, doc_key) if dossier else None
     if dossier is None:
         abort(404)
     return render_template(
         "document.html",
         dossier=dossier,
+        family=family,
         late=late,
         document=dossier.document,
         result=result,

@@ -10,7 +10,7 @@ CODE := app.py cuadre.py consumer reconcile reports sandbox tests tools
 TESTS := $(BIN)/python tests/in_memory.py -n 3 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test test-sandbox slowest mutants proof proof-kills proof-disk proof-soak bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox external-data bench-external lint figures wheel migration keep-release ways words golden format types lock clean
+.PHONY: help install install-dev run test test-sandbox slowest mutants proof proof-kills proof-disk proof-soak bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox bench-scale external-data bench-external lint figures wheel migration keep-release ways words golden format types lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -69,6 +69,9 @@ bench-backfill: install-dev  ## events a second from a list server with latency,
 bench-reconcile: install-dev  ## invoices against items: seconds and memory, beside plain joins and peers
 	$(BIN)/python tests/benchmarks/reconcile/bench_reconcile.py
 	$(BIN)/python tests/benchmarks/reconcile/bench_journal.py
+
+bench-scale: install-dev  ## runs of 200 connections by engine: seconds, memory, the same answer; workers simulated up to 64
+	$(BIN)/python tests/benchmarks/scale/bench_engine.py
 
 bench-accuracy: install-dev  ## precision and recall on known truth; writes docs/accuracy.md
 	$(BIN)/python tests/benchmarks/accuracy/bench_accuracy.py

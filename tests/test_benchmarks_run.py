@@ -63,6 +63,10 @@ RUNS: dict[str, tuple[list[str], dict[str, int]]] = {
         ["--payouts", "100", "--documents", "800"],
         {r"^filled: 1800 rows in ": 1, r"^a night of 18 new rows: ": 1, r" queries: median ": 19},
     ),
+    "scale/bench_engine.py": (
+        ["--connections", "3", "--payments", "100", "--rounds", "1", "--engines", "local,processes:2,dask:1"],
+        {r"^\| (local|processes:2|dask:1) \| 3 × 100 \| 1 \| .* \| yes \| start ": 3, r"^\| \d+ \| [\d.]+ \| ": 7},
+    ),
     # A hundredth of a million would be held whole; from 17,500 on it is made as it is walked through.
     "sandbox/bench_sandbox_scale.py": (
         ["18000"],

@@ -85,6 +85,10 @@ GROUPS = {
         "match": Row(
             "reconcile.commands.decisions:match", "Bind a payment and a document, or a payout and its line of the bank."
         ),
+        "payers": Row(
+            "reconcile.commands.payers:payer_group",
+            "Who pays for whom, learned from decisions and accepted by a person.",
+        ),
         "periods": Row(
             "reconcile.commands.periods:make_period_group",
             "Days whose books are closed.",

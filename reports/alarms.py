@@ -11,8 +11,10 @@ from consumer.facts.alarms import CAUSES, Severity, Signal
 from consumer.facts.clock import format_instant, local_date, utc_now
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message, Value
+from reconcile.desk.payers import RuleState
 from reconcile.kept.records import read_summary
 from reconcile.tables.desk import ExceptionRow
+from reconcile.tables.payers import PayerRule
 from reconcile.tables.runs import Run
 from reports.frames import latest_runs
 from reports.standing import totals_by_code
@@ -41,6 +43,7 @@ def find_signals(session: Session, connection: Connection, now: datetime) -> Ite
             found=f"{count} open", mark=newest[total.code],
         )  # fmt: skip
     yield from found.values()
+    yield from _find_sent_back(session, connection.name)
     if connection.name == "main":
         yield from _find_break_glass(session, now)
         yield from _find_failed_trail(session)
@@ -56,6 +59,13 @@ def _newest_by_code(session: Session, conditions: Sequence[sa.ColumnElement[bool
         .group_by(col(ExceptionRow.code))
     )
     return {code: f"{opened_on} {number or 0:09}" for code, opened_on, number in session.execute(asked)}
+
+
+def _find_sent_back(session: Session, connection: str) -> Iterator[Signal]:
+    mine = (col(PayerRule.connection) == connection, col(PayerRule.state) == RuleState.SENT_BACK)
+    numbers = session.scalars(sa.select(col(PayerRule.id)).where(*mine).order_by(col(PayerRule.id))).all()
+    if numbers:
+        yield Signal(connection, "payers", CAUSES["payers"], len(numbers), found=f"{len(numbers)} sent back")
 
 
 def _find_failed_trail(session: Session) -> Iterator[Signal]:

@@ -13,6 +13,7 @@ from consumer.facts.clock import utc_now
 from consumer.facts.columns import Kind, to_columns
 from consumer.facts.money import format_decimal
 from consumer.facts.tables.approvals import ApprovalRequest
+from reconcile.desk.payers import RuleState
 from reconcile.journal.exporting import EARLIEST
 from reconcile.tables.books import (
     BANK_LINE_KEYS,
@@ -27,6 +28,7 @@ from reconcile.tables.books import (
 from reconcile.tables.closing import PERIOD_KEYS, ClosedFigure, JournalExport, Period, PeriodAdjustment
 from reconcile.tables.desk import Decision
 from reconcile.tables.fiscal import REGISTER_KEYS, RegisterFile
+from reconcile.tables.payers import PayerRule
 from reports.listing import BOOKS, Listing, Statement, Wanted, search, select_from, to_row
 from reports.shapes.spans import Row
 
@@ -121,6 +123,20 @@ def _show_decision(found: tuple[Decision, str | None]) -> Row:
     state = "standing" if decision.undone_by is None else "undone"
     named = {"decision": decision.id, "who": decision.author, "state": state}
     return named | {"amount": amount, "currency": currency if amount else None}
+
+
+def _payers(wanted: Wanted) -> Statement:
+    query = select_from(PayerRule, wanted, PayerRule.subject, PayerRule.object)
+    if wanted.state:
+        query = query.where(col(PayerRule.state) == wanted.state)
+    return query.order_by(col(PayerRule.bound_bps), col(PayerRule.id))
+
+
+def _show_payer(rule: PayerRule) -> Row:
+    return {
+        "rule": rule.id, "payer": rule.subject, "counts_as": rule.object, "right": rule.right_count,
+        "wrong": rule.wrong_count, "without_answer": rule.open_count, "bound_pct": f"{rule.bound_bps / 100:.2f}",
+    }  # fmt: skip
 
 
 def _periods(wanted: Wanted) -> Statement:
@@ -297,6 +313,23 @@ LISTS = tuple(
                 "state": sa.case((col(Decision.undone_by).is_(None), "standing"), else_="undone"),
             },
             amounts=("amount",),
+        ),
+        Listing(
+            "payers",
+            to_columns("connection rule kind payer counts_as state right wrong without_answer bound_pct weighed_at"),
+            _payers,
+            _show_payer,
+            tuple(RuleState),
+            words="payer_state",
+            by={
+                "rule": PayerRule.id,
+                "payer": PayerRule.subject,
+                "counts_as": PayerRule.object,
+                "right": PayerRule.right_count,
+                "wrong": PayerRule.wrong_count,
+                "without_answer": PayerRule.open_count,
+                "bound_pct": PayerRule.bound_bps / 100.0,
+            },
         ),
         _PERIODS,
         Listing(

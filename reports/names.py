@@ -122,3 +122,13 @@ def name_documents(session: Session, connection: str, doc_keys: Iterable[str], l
     rows = session.execute(asked.where(*mine)).all() if unsaid else []
     named = {row.doc_key: name_document("mx", row.doc_type, row.series, row.folio, row.uuid, language) for row in rows}
     return {key: named.get(key) or name_key(key, language) for key in keys}
+
+
+def name_customers(session: Session, connection: str, tax_ids: Iterable[str]) -> dict[str, str]:
+    """Return what customers are called, with their tax ids, as the books of the merchant call them."""
+    own, wanted = LocalInvoice, sorted(set(tax_ids))
+    mine = (col(own.connection) == connection, col(own.customer_tax_id).in_(wanted))
+    asked = sa.select(col(own.customer_tax_id), sa.func.max(col(own.customer_name))).where(*mine)
+    known = {tax_id: name for tax_id, name in session.execute(asked.group_by(col(own.customer_tax_id))) if name}
+    shown = {tax_id: format_tax_id(tax_id) for tax_id in wanted}
+    return {one: f"{known[one]} ({shown[one]})" if one in known else shown[one] for one in wanted}

@@ -55,6 +55,9 @@ SECTIONS = {
     _TEXTS: "Texts of pages. They begin and end as they stand.",
     "books": "Files that people bring in, and why one cannot be kept. Refusals begin in lower case and end without a "
     "full stop: pages add both. Many follow the name of a column: `fecha: está vacío`.",
+    "payers": "Rules about who pays for whom, and why one cannot be decided.",
+    "payer_kind": "What a rule about payers says.",
+    "payer_state": "How a rule about payers stands; feminine in Spanish.",
     "tax_state": "The state of a tax document.",
     "tax_verdict": "What became of one tax document of a file.",
     "channel": "Why a message about alarms did not reach its channel.",

@@ -42,6 +42,7 @@ CAUSES = {
     "backup": Severity.HIGH,
     "break_glass": Severity.HIGH,
     "trail": Severity.MEDIUM,
+    "payers": Severity.HIGH,
     "channel": Severity.MEDIUM,
 }
 

@@ -26,6 +26,7 @@ class Deed(StrEnum):
     CLOSING = "closing"
     WRITE_OFF = "write_off"
     REFUND = "refund"
+    PAYERS = "payers"
 
 
 class State(StrEnum):

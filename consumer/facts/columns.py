@@ -37,7 +37,7 @@ _NAMES = {
         resource_type return_label return_raw rivals role run_ids scopes severity source state status
         status_recon stream subject suggested_action text theirs ties_to title type verdict who words before
         after account_key cost_centre description entry_type profiles tied_by tied_reason section
-        side witness_a witness_b paid_at_local
+        side witness_a witness_b paid_at_local counts_as payer
     """,
     Kind.ID: """
         account account_id account_last4 account_masked bank_movement_id counterparty_tax_id customer_tax_id
@@ -65,8 +65,8 @@ _NAMES = {
         count credit_notes dates days days_late days_overdue decision documents_fitting documents_sent entries
         events exceptions export fee_payers fiscal_year line matched_count movements_missing_here
         movements_missing_there pages payments_count payments_fitting payouts_closed payouts_no_bank rate_bps
-        instalment_number refunds_count rivals_count rows
-        sets_found sums_found times totals_accepted unmatched_count version year
+        instalment_number refunds_count rivals_count rows right rule
+        sets_found sums_found times totals_accepted unmatched_count version without_answer wrong year
     """,
     Kind.DATE: """
         as_of asked_on bank_date bank_day booked_on date delivered_on doc_date doc_due_date due_date due_on
@@ -76,10 +76,10 @@ _NAMES = {
     Kind.INSTANT: """
         at calendar_ts closed_at created_at created_at_utc decided_at disabled_at expires_at finished_at
         found_at from imported_at last_used_at made_at occurred_at_utc planned_at received_at removed_at
-        reopened_at returned_at revoked_at seen_at started_at succeeded_at_utc to window_end window_start
+        reopened_at returned_at revoked_at seen_at started_at succeeded_at_utc to weighed_at window_end window_start
         due_at_utc opened_at_utc
     """,
-    Kind.DECIMAL: "fee_rate_pct rate_pct",
+    Kind.DECIMAL: "bound_pct fee_rate_pct rate_pct",
 }
 _KINDS = {name: kind for kind, names in _NAMES.items() for name in names.split()}
 

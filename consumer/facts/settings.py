@@ -188,6 +188,7 @@ class Approvals(BaseModel):
 
     closing: StrictBool = False
     refunds: StrictBool = False
+    payers: StrictBool = False
     write_off: dict[str, int] | None = None
 
     @field_validator("write_off", mode="before")

@@ -260,7 +260,7 @@ def record_decision(
     session: Session, kind: Kind, pair: Pair, signed: Signature, *, amount: int | None, seen: int | None
 ) -> Decision:
     """Write a decision in the place of those about the same pair, if days are open and it is as the person saw it."""
-    _check_signature(signed)
+    check_signature(signed)
     _check_open(session, pair)
     earlier = standing(session, pair)
     newest = max((row.id or 0 for row in earlier), default=0)
@@ -331,7 +331,7 @@ def _edit(
     version: int | None,
 ) -> ExceptionRow:
     """Change columns of an exception, if it is as the person saw it, and remember each change."""
-    _check_signature(signed)
+    check_signature(signed)
     row = _exception(session, connection, exception_id)
     if version is not None:
         check_version(session, connection, exception_id, version=version)
@@ -359,7 +359,7 @@ def _edit(
     return row
 
 
-def _check_signature(signed: Signature) -> None:
+def check_signature(signed: Signature) -> None:
     if not signed.author.strip():
         raise DecisionError("desk.needs_author")
     if not signed.reason.strip():

@@ -21,6 +21,7 @@ from reconcile.rules.outcomes import Code, Outcome, Stage
 
 PAYER, PATTERN = "payer", "pattern"
 DIGIT = "#"
+BY_PATTERN = ":pattern:"
 _EARLIEST = np.iinfo(np.int64).min
 # What decided by the customer alone, and is therefore decided by the rule.
 _BY_CUSTOMER = {Stage.CUSTOMER, Stage.SET}
@@ -103,7 +104,7 @@ class Payers:
         for payment, number in said.by_pattern.items():
             reason = self.ledger.reasons.get(payment)
             if reason is not None and reason.stage == Stage.KEY:
-                named = f"{reason.rule}:pattern:{DIGIT}{number}"
+                named = f"{reason.rule}{BY_PATTERN}{DIGIT}{number}"
                 self.ledger.reasons[payment] = Reason(Stage.KEY, named, reason.rivals, reason.evidence)
 
     def _list_left(self, borrow: Borrow) -> list[int]:

@@ -14,7 +14,9 @@ from consumer.facts.installation import Connection, Installation
 from consumer.facts.tables.sync import Checkpoint
 from consumer.facts.tables.types import core_of
 from consumer.facts.work import Completion, WorkError
+from reconcile.desk import payers
 from reconcile.kept import snapshots
+from reconcile.kept.records import find_run
 from reconcile.kept.retention import drop_inputs, prune
 from reconcile.reading.gaps import clock_of_provider
 from reconcile.rules.pipeline import UnbalancedError
@@ -93,10 +95,11 @@ def nightly(
     4. Compare our mirror with the provider's objects and mend what differs.
     5. Ask the merchant's own system for its orders, where that is set.
     6. Reconcile as of the day. On incomplete data the run says so and reports no item as missing.
-    7. Drop the rows of runs that need not be kept any longer.
-    8. Build the day's reports, of an incomplete run too: they carry its state.
-    9. Bring what is new into the search of the pages.
-    10. Say whether the day is over at the provider. The night of a day that still runs is incomplete; a cut's is not.
+    7. Propose rules about payers from what people decided, and send back those that turned out wrong.
+    8. Drop the rows of runs that need not be kept any longer.
+    9. Build the day's reports, of an incomplete run too: they carry its state.
+    10. Bring what is new into the search of the pages.
+    11. Say whether the day is over at the provider. The night of a day that still runs is incomplete; a cut's is not.
 
     No other step that fails stops the night: the next one works on what is there, and the outcome says which failed.
     The same night again reads less, finds the same run and the same files.
@@ -112,6 +115,7 @@ def nightly(
     if steps.orders is not None:
         _take(outcome, "orders", partial(steps.orders, connection, on))
     _reconcile(installation, connection, outcome)
+    _learn(installation, connection, outcome)
     _prune(installation, connection, outcome)
     _take(outcome, "report", lambda: steps.report(connection, on))
     if steps.search is not None and (line := steps.search(connection)):
@@ -170,6 +174,19 @@ def _reconcile(installation: Installation, connection: Connection, outcome: Nigh
     closed = f"{found.summary['payouts_closed']} of {payouts} payouts explained to the peso"
     closed += f", {no_bank} of them shown by no bank data" if no_bank else ""
     outcome.lines.append(f"{connection.name}: reconcile: run {found.number}, {closed}, {state}")
+
+
+def _learn(installation: Installation, connection: Connection, outcome: NightlyOutcome) -> None:
+    if outcome.run is None:
+        return
+    with installation.store.reading() as session:
+        row = find_run(session, connection.name, outcome.run.run_id)
+    allowed = payers.allowed_bps(installation.settings.rules)
+    found = payers.learn(installation, connection.name, row, error_bps=allowed, now=utc_now())
+    for rule in found.proposed:
+        outcome.lines.append(f"{connection.name}: payers: proposed rule {rule.id}: cuadre payers list")
+    for rule in found.sent_back:
+        outcome.lines.append(f"{connection.name}: payers: rule {rule.id} was wrong too often and went back")
 
 
 def _prune(installation: Installation, connection: Connection, outcome: NightlyOutcome) -> None:

@@ -1,17 +1,23 @@
-"""What other rules or another tariff would have made of a kept run: every change, and whether it is closed; pure."""
+"""What other rules, a tariff or a payers' rule would have made of a kept run: every change, and if it is closed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 
 import pandas as pd
-from pandas import Series
+from pandas import DataFrame, Series
+from sqlmodel import Session
 
+from consumer.facts.installation import Connection, Installation
 from reconcile.closing.figures import DOCUMENT_OF_RUN, PAYOUT_OF_RUN, item_words, to_messages
-from reconcile.rules.inputs import DISPUTE, Inputs, Result
-from reconcile.rules.pipeline import reconcile
+from reconcile.kept import records, snapshots
+from reconcile.kept.snapshots import SnapshotError
+from reconcile.reading.payers import ACCEPTED
+from reconcile.rules.inputs import DISPUTE, PAYERS, Inputs, Result, to_types
+from reconcile.rules.pipeline import UnbalancedError, reconcile
 from reconcile.rules.terms import RuleSet, Tariff
 from reconcile.runs.comparison import Published, compare, to_risk
+from reconcile.tables.payers import PayerRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +33,34 @@ class Preview:
 
 def preview(inputs: Inputs, *, rules: RuleSet, tariff: Tariff | None, closed_until: date | None) -> Iterator[Preview]:
     """Reconcile the same inputs under both, so that only the rules can make a difference."""
-    old, new = reconcile(inputs), reconcile(replace(inputs, rules=rules, tariff=tariff))
+    yield from _compare(inputs, replace(inputs, rules=rules, tariff=tariff), closed_until)
+
+
+def preview_payers(
+    session: Session, installation: Installation, connection: Connection, row: PayerRule, *, today: date
+) -> Iterator[Preview]:
+    """Reconcile the newest run's inputs with and without a payers' rule, from where the closed days end."""
+    run = records.last_run(session, connection.name, today=today)
+    if run is None:
+        raise SnapshotError(f"connection {connection.name} has no run yet")
+    snapshots.bring(installation, connection.name, run.id)
+    inputs = snapshots.read(installation.settings.files_dir, connection.name, run.id).inputs
+    period = records.last_closed(session, connection.name)
+    without = inputs.payers[inputs.payers["rule_id"] != row.id]
+    since = period.ends_at if period else None
+    own = DataFrame([(row.id, row.kind, row.subject, row.object, since, None)], columns=list(PAYERS))
+    with_rule = to_types(pd.concat([without.astype(object), own.astype(object)], ignore_index=True), PAYERS)
+    other = without.reset_index(drop=True) if row.state == ACCEPTED else with_rule
+    now = inputs.payers if row.state == ACCEPTED else without.reset_index(drop=True)
+    closed_until = period.until if period else None
+    try:
+        yield from _compare(replace(inputs, payers=now), replace(inputs, payers=other), closed_until)
+    except UnbalancedError as problem:
+        raise SnapshotError(f"the rule cannot be tried on run {run.number}: {problem}") from None
+
+
+def _compare(inputs: Inputs, others: Inputs, closed_until: date | None) -> Iterator[Preview]:
+    old, new = reconcile(inputs), reconcile(others)
     closed = _find_closed_subjects(old, closed_until) | _find_closed_subjects(new, closed_until)
     for change in compare(_words(old), _words(new)):
         about = change.subject

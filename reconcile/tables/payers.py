@@ -23,6 +23,8 @@ class PayerRule(SQLModel, table=True):
     right_count: int = 0
     wrong_count: int = 0
     open_count: int = 0
+    # The share of errors that the last year's evidence does not exceed, in hundredths of a percent.
+    bound_bps: int = Field(default=10_000, sa_column_kwargs={"server_default": "10000"})
     # What spoke for and against it since a person accepted it.
     right_since: int = 0
     wrong_since: int = 0

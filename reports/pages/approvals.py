@@ -9,8 +9,9 @@ from consumer.facts import approvals
 from consumer.facts.approvals import ApprovalError, ApprovalNeededError, Deed, State, Subject
 from consumer.facts.messages import Message, RefusalError, translate
 from consumer.facts.tables.approvals import ApprovalRequest
-from reconcile.desk import decisions
+from reconcile.desk import decisions, payers
 from reconcile.desk.decisions import Adjustment, Pair, Signature
+from reconcile.desk.payers import RuleState
 from reconcile.runs.ordered_closing import OrderState
 from reconcile.tables.closing import ClosingOrder
 from reports.pages import closing, desk
@@ -87,7 +88,7 @@ def _carry_out(row: ApprovalRequest) -> ResponseReturnValue:
     if row.deed == Deed.CLOSING:
         return _close(row, signed)
     try:
-        _accept(row, signed)
+        (_accept_rule if row.deed == Deed.PAYERS else _accept)(row, signed)
     except (ApprovalNeededError, RefusalError) as error:
         with desk.installation().store.transaction() as session:
             approvals.make_stale(session, row.id or 0)
@@ -103,6 +104,14 @@ def _close(row: ApprovalRequest, signed: Signature) -> ResponseReturnValue:
         request_id=row.id, ordered_at=signed.at, state=OrderState.ORDERED,
     )  # fmt: skip
     return closing.start(desk.find_connection(row.connection), wanted)
+
+
+def _accept_rule(row: ApprovalRequest, signed: Signature) -> None:
+    settings = desk.installation().settings
+    with desk.installation().store.transaction() as session:
+        payers.decide(
+            session, row.connection, int(row.subject), RuleState.ACCEPTED, signed, approvals=settings.approvals
+        )
 
 
 def _accept(row: ApprovalRequest, signed: Signature) -> None:

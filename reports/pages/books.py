@@ -6,7 +6,7 @@ from flask.typing import ResponseReturnValue
 from consumer.facts.messages import translate
 from reconcile.books import intake
 from reconcile.books.intake import Kind
-from reconcile.desk import removals
+from reconcile.desk import payers, removals
 from reconcile.desk.decisions import Signature
 from reconcile.desk.removals import RemovalError
 from reconcile.runs.close_period import PeriodError, reopen_period
@@ -22,7 +22,7 @@ from reports.people import Role
 
 blueprint = Blueprint("books", __name__, url_prefix="/books")
 
-_TEMPLATES = {"periods": "periods.html", "approvals": "approvals.html"}
+_TEMPLATES = {"periods": "periods.html", "approvals": "approvals.html", "payers": "payers.html"}
 _LATEST = 5
 _LONGEST_HEADING = 200
 _LISTS = {
@@ -63,6 +63,7 @@ def index(name: str) -> ResponseReturnValue:
     with desk.installation().store.reading() as session:
         drawn = lists.draw(session, listing, wanted)
         closed = [(own, bookkeeping.find_last_closing(session, own.name)) for own in desk.connections()]
+        to_decide = payers.list_to_decide(session, wanted.connections)
         waiting = bookkeeping.waiting_approvals(session, wanted.connections, now=desk.now())
     return render_template(
         _TEMPLATES.get(name, "listing.html"),
@@ -75,6 +76,7 @@ def index(name: str) -> ResponseReturnValue:
         wanted=wanted,
         closed=closed,
         waiting=waiting,
+        to_decide=to_decide,
         may_close=desk.reader().role.may(Role.FINANCE),
         may_reopen=desk.reader().role.may(Role.ADMIN),
     )

@@ -73,7 +73,7 @@ def _currency() -> str:
 
 
 def _describe_approvals(value: Approvals) -> Iterator[str]:
-    yield from (name for name in ("closing", "refunds") if getattr(value, name))
+    yield from (name for name in ("closing", "refunds", "payers") if getattr(value, name))
     if value.write_off is not None:
         amounts = (notation.format_amount(limit, name, desk.language()) for name, limit in value.write_off.items())
         yield " ".join(["write_off", *(f"> {a} {name}" for a, name in zip(amounts, value.write_off, strict=True))])

@@ -12,6 +12,8 @@ from sqlmodel import Session
 from consumer.facts.completeness import complete_until
 from consumer.facts.installation import Connection
 from consumer.facts.messages import translate
+from reconcile.desk import payers
+from reconcile.desk.payers import RuleState
 from reconcile.tables.runs import Run
 from reports import bookkeeping, morning, operations, run_history, standing, trends
 from reports.morning import Change, News
@@ -91,6 +93,7 @@ def show() -> ResponseReturnValue:
         by_name = {run.connection: run for run in runs}
         warned = list(warnings(runs))
         waiting = bookkeeping.waiting_approvals(session, desk.names(), now=desk.now())
+        rules = payers.list_to_decide(session, desk.names())
         complete = [(c.name, complete_until(session, c.name, trends.EVENTS)) for c in desk.connections()]
         first = morning.find_first(session, desk.names(), today)
         answers = morning.find_to_answer(session, desk.names())
@@ -100,6 +103,8 @@ def show() -> ResponseReturnValue:
         runs=runs,
         today=today,
         waiting=len(waiting),
+        sent_back=sum(rule.state == RuleState.SENT_BACK for rule in rules),
+        proposed=sum(rule.state == RuleState.PROPOSED for rule in rules),
         statuses=statuses,
         codes=codes,
         newest=newest,

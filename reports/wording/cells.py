@@ -90,6 +90,8 @@ _HERE = {
     ("run-diff", "after"): _WITH_AMOUNTS,
     ("run-diff", "cause"): _STORED,
     **{(name, "state"): _of("op") for name in ("events", "jobs", "gaps", "runs", "decisions", "periods", "approvals")},
+    ("payers", "kind"): _of("payer_kind"),
+    ("payers", "state"): _of("payer_state"),
     ("approvals", "words"): _STORED,
     ("approvals", "reason_type"): _of("adjustment"),
     ("people", "state"): _of("op"),

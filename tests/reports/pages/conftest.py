@@ -14,10 +14,12 @@ from werkzeug.serving import make_server
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
+from consumer.facts.messages import Message
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Dispute, PaymentIntent
 from reconcile.tables.books import BankFile, LocalInvoice
 from reconcile.tables.closing import ClosedFigure, Period, PeriodAdjustment
+from reconcile.tables.payers import PayerRule, PayerRuleChange
 from reports.directory import LISTINGS
 from reports.listing import BOOKS, OPERATION
 from reports.pages.views import PLACES
@@ -45,6 +47,7 @@ SAMPLES = {
     "closing.look": ["/books/closing?connection=main&until=2026-09-30"],
     "closing.show": [],
     "bank.show": ["/bank/main/mov_1"],
+    "payers.show": ["/payers/main/1"],
     "journal.payout": ["/journal/payouts/po_1"],
 }
 # No pages of their own: files, JSON, doors, and outcomes that exist only after a form.
@@ -116,7 +119,18 @@ def books(reconciled: Installation) -> Installation:
         session.add(Dispute(connection="main", id="cb_1", mode="test", status="waiting_documentation",
                             resource_id="pi_2", due_at=now, **money))  # fmt: skip
         session.add_all(_of_september(now))
+        session.add_all(_of_payers(now))
     return reconciled
+
+
+def _of_payers(now: datetime) -> list[SQLModel]:
+    """Return a proposal: a person's own tax id pays for the customer."""
+    rule = PayerRule(connection="main", kind="payer", subject="12345678-5", object="11111111-1", state="proposed",
+                     right_count=12, open_count=3, bound_bps=2300, weighed_at=now)  # fmt: skip
+    from_decisions = Message("payers.from_decisions").to_text()
+    change = PayerRuleChange(connection="main", rule_id=1, at=now, author="cuadre", reason=from_decisions, before="",
+                             after="proposed")  # fmt: skip
+    return [rule, change]
 
 
 def _of_september(now: datetime) -> list[SQLModel]:

@@ -228,6 +228,7 @@ def test_the_description_names_every_list(client: FlaskClient) -> None:
         "/jobs",
         "/journal",
         "/journal-exports",
+        "/payers",
         "/payment-complements",
         "/payout-detail",
         "/payout-reports",

@@ -24,6 +24,7 @@ from reconcile.desk.decisions import Adjustment, Pair, Signature
 from reconcile.tables.books import LocalInvoice
 from reconcile.tables.closing import Period
 from reconcile.tables.desk import Decision
+from reconcile.tables.payers import PayerRule
 from reports.keys import Scope, create_token
 from reports.people import Role, add_user, disable_user, require_user, to_user
 from tests.merchant import settings_of
@@ -40,7 +41,7 @@ Send = Callable[..., TestResponse]
 def shop(tmp_path: Path, store: Store) -> Installation:
     """Two people of finance, one who looks, and a day of trade with a document of 1,190 pesos and one of 90."""
     (tmp_path / "cuadre.toml").write_text(
-        "[approvals]\nclosing = true\nrefunds = true\nwrite_off = { CLP = 500 }\n", encoding="utf-8"
+        "[approvals]\nclosing = true\nrefunds = true\npayers = true\nwrite_off = { CLP = 500 }\n", encoding="utf-8"
     )
     with store.transaction() as session:
         for email, role in ((ANA, Role.ADMIN), (LUZ, Role.FINANCE), (EVA, Role.VIEWER)):
@@ -253,3 +254,20 @@ def test_a_bad_limit_stops_the_start(tmp_path: Path, table: str, sentence: str) 
     with pytest.raises(ConfigError, match=sentence) as error:
         settings_of("http://provider.test", tmp_path)
     assert "\n" not in str(error.value)
+
+
+def test_a_rule_about_payers_waits_for_a_second_person(shop: Installation, send: Send) -> None:
+    """Who accepts a rule makes a request; another person's approval accepts it in both names."""
+    rule = PayerRule(connection="main", kind="payer", subject="22222222-2", object="11111111-1", state="proposed",
+                     weighed_at=utc_now())  # fmt: skip
+    with shop.store.transaction() as session:
+        session.add(rule)
+    asked = send(LUZ, "/payers/main/1/accept", reason="her own RUT", version="1").get_data(as_text=True)
+    assert "Aceptar la regla 1: 22222222-2 cuenta como 11111111-1" in asked
+    send(LUZ, "/approvals/1/approve")
+    with shop.store.reading() as session:
+        assert session.scalars(sa.select(col(PayerRule.state))).all() == ["proposed"]
+    send(ANA, "/approvals/1/approve")
+    with shop.store.reading() as session:
+        states = session.execute(sa.text("SELECT after, author FROM payer_rule_change")).all()
+    assert [tuple(row) for row in states] == [("accepted", f"{LUZ}, {ANA}")]

@@ -49,6 +49,7 @@ HOLES: dict[str, list[str]] = {
     "payout_id": ["po_1"],
     "exception_id": ["00aa00aa00aa00aa"],
     "action": ["note", "resolve", "match"],
+    "deed": ["accept", "revoke"],
     "doc_key": ["cl:33::1105", "cl:33::1201"],
     "event_id": ["evt_1"],
     "dispute_id": ["cb_1"],

@@ -81,6 +81,7 @@ HEAVY = {
     "ingest/bench_beside_a_night.py",
     "ingest/bench_ingest.py",
     "sandbox/bench_sandbox_scale.py",
+    "scale/bench_engine.py",
 }
 # A benchmark that cannot be run here, with the reason.
 LEFT_OUT = {

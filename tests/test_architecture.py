@@ -80,7 +80,7 @@ HOMES = {
     "flask_login": ("app", "reports.pages"),
     "flask_wtf": ("app", "reports.pages"),
     "pandas": ("reconcile", "reports"),
-    "scipy": ("reconcile.rules",),
+    "scipy": ("reconcile.rules", "reconcile.closing.cells"),
     "dask": ("reconcile.runs.cluster",),
     "distributed": ("reconcile.runs.cluster",),
     "pyarrow": ("reconcile", "reports"),

@@ -266,6 +266,8 @@ class Settings(LoginSettings):
     signature_tolerance: Annotated[Seconds, Field(gt=0)] = 300
     rate_limit: float = Field(default=25, gt=0, allow_inf_nan=False)
     settle_seconds: Seconds = 60
+    # Runs leave out what closed days settled; not the default while pages read the newest run alone.
+    horizon: bool = False
     overlap_seconds: Seconds = 3600
     nightly_at: TimeOfDay = time(3, 15)
     night_hours: float = Field(default=12, gt=0, le=168)

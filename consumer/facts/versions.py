@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from itertools import groupby
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 import sqlalchemy as sa
 from sqlmodel import Session
 
 from consumer.facts.bulk import insert_new_rows, insert_rows
-from consumer.facts.clock import format_instant, to_instant
+from consumer.facts.clock import format_instant, to_instant, utc_now
 from consumer.facts.erasures import read_subjects
 from consumer.facts.meaning import REPLACED, JsonObject, read_json, to_json
 from consumer.facts.store import Row, RowKey, one_of, to_ids
@@ -28,6 +28,7 @@ from consumer.facts.tables.provider import ProviderObject
 from consumer.facts.tables.types import core_of
 
 KEPT = "cuadre:kept"
+WRITTEN = "written_at"
 _LOG = logging.getLogger(__name__)
 
 Version = tuple[datetime, int, str]
@@ -52,7 +53,7 @@ _READINGS: dict[Table, _Reading] = {}
 
 def register(table: Table, reread: Reread, earliest: tuple[str, ...]) -> None:
     """Set how a table's columns are read from a body, and which of its columns keep the earliest time seen."""
-    empty = dict.fromkeys(column.name for column in core_of(table).columns)
+    empty = dict.fromkeys(column.name for column in _said(core_of(table)))
     _READINGS[table] = _Reading(reread, earliest, empty)
 
 
@@ -175,10 +176,20 @@ def _read(session: Session, wanted: Iterable[Known], *, lock: bool) -> dict[Key,
 
 
 @cache
-def _select_rows(core: sa.Table, dialect: str, *, lock: bool) -> sa.Select[RowKey]:
+def _select_rows(core: sa.Table, dialect: str, *, lock: bool) -> sa.Select[*tuple[Any, ...]]:
     named = (core.c.connection == sa.bindparam("of_connection")) & one_of(core.c.id, dialect)
-    statement = sa.select(core).where(named).order_by(core.c.id)
+    statement: sa.Select[*tuple[Any, ...]] = sa.select(*_said(core)).where(named).order_by(core.c.id)
     return statement.with_for_update(of=core) if lock else statement
+
+
+def stamp(core: sa.Table) -> Row:
+    """Return when a row is written now, for tables that keep it."""
+    return {WRITTEN: utc_now()} if WRITTEN in core.c else {}
+
+
+def _said(core: sa.Table) -> list[sa.ColumnElement[Any]]:
+    """Return the columns that observations decide: when a row was written is no part of what it says."""
+    return [column for column in core.columns if column.name != WRITTEN]
 
 
 def _write(session: Session, found: Sequence[Change]) -> set[Key]:
@@ -197,8 +208,9 @@ def _write(session: Session, found: Sequence[Change]) -> set[Key]:
 
 
 def _insert(session: Session, core: sa.Table, rows: list[Row]) -> set[RowKey]:
-    connection, names = session.connection(), tuple(rows[0])
-    values = [list(row.values()) for row in rows]
+    written = stamp(core)
+    connection, names = session.connection(), (*rows[0], *written)
+    values = [[*row.values(), *written.values()] for row in rows]
     if connection.dialect.name == "sqlite":
         # The one writer has just read that these are not there.
         insert_rows(connection, core, names, values)
@@ -213,7 +225,8 @@ def _update(session: Session, core: sa.Table, rows: list[Row]) -> None:
         .where(core.c.connection == sa.bindparam("of_connection"), core.c.id == sa.bindparam("of_id"))
         .values({column.name: sa.bindparam(column.name) for column in core.columns if column.name not in keys})
     )
-    renamed = [{keys.get(name, name): value for name, value in row.items()} for row in rows]
+    written = stamp(core)
+    renamed = [{keys.get(name, name): value for name, value in row.items()} | written for row in rows]
     session.connection().execute(statement, renamed)
 
 

@@ -14,7 +14,7 @@ from consumer.facts.settings import Connection
 from consumer.facts.store import Row
 from consumer.facts.tables.sync import Drift
 from consumer.facts.tables.types import core_of
-from consumer.facts.versions import Known, merge_all, redact, to_values
+from consumer.facts.versions import Known, merge_all, redact, stamp, to_values
 from consumer.provider.client import Provider, open_provider
 from consumer.provider.errors import KeyRefusedError, MissingError, ProviderError, RefusedError, UnreachableError
 from consumer.provider.fields import UnusableObjectError, identity, to_data
@@ -243,7 +243,7 @@ class Mirror:
 
     def _mark_gone(self, session: Session, id_: str) -> None:
         mine = (self._core.c.connection == self._name) & (self._core.c.id == id_)
-        session.execute(self._core.update().where(mine).values(gone_at=utc_now()))
+        session.execute(self._core.update().where(mine).values(gone_at=utc_now(), **stamp(self._core)))
 
     def record(self) -> None:
         """Keep what was found until the next comparison, for the report and the page."""

@@ -205,7 +205,7 @@ class _Items:
             for item in items:
                 if subjects is not None and subjects.is_in(said := read_json(item.body)):
                     item.body = to_json(subjects.redact(said))
-                put(session.connection(), PayoutItem, item.model_dump(), keys=_ITEM_KEY)
+                put(session.connection(), PayoutItem, item.model_dump() | {"written_at": utc_now()}, keys=_ITEM_KEY)
             merge_all(session, objects)
 
         self._steps.add(write)

@@ -4,9 +4,10 @@ A closed period refuses decisions about its payments and documents. Facts are ne
 finds a closed payout, item or document changed, it adds an adjustment line and the closed figure stays.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from itertools import chain
+from typing import TypeAlias
 
 import msgspec
 import pandas as pd
@@ -18,7 +19,7 @@ from consumer.facts.bulk import insert_rows
 from consumer.facts.clock import day_start
 from consumer.facts.installation import Connection
 from consumer.facts.messages import RefusalError
-from consumer.facts.store import Turn, take_turn
+from consumer.facts.store import Turn, batches, one_of, take_turn, to_ids
 from consumer.facts.tables.types import core_of
 from reconcile.closing.figures import KEYS, Moved, figures_of, find_moved
 from reconcile.desk.decisions import Signature
@@ -28,6 +29,8 @@ from reconcile.tables.closing import EXCEPTION, ClosedFigure, Period, PeriodAdju
 from reconcile.tables.desk import ExceptionRow
 
 _DAY = timedelta(days=1)
+# The kind of a figure and what it is of.
+Subject: TypeAlias = tuple[str, str]
 
 
 class PeriodError(RefusalError):
@@ -93,21 +96,29 @@ def reopen(session: Session, connection: str, signed: Signature) -> Period:
 
 
 def find_adjustments(
-    session: Session, connection: str, result: Result, *, as_of: date
+    session: Session, connection: str, result: Result, *, as_of: date, gone: Collection[Subject] | None = None
 ) -> Iterator[tuple[Period, list[Moved]]]:
-    """Compare each closed period, with the adjustments it has, with a result of a day after it."""
+    """Compare each closed period, with the adjustments it has, with a result of a day after it.
+
+    A result without the rows that closed days settled is compared by its own subjects and those that are `gone`.
+    """
     for period in read_closed_periods(session, connection):
         if not result.complete or as_of < period.until:
             continue
-        found = list(find_moved(_standing(session, period), figures_of(result, period.since, period.until)))
+        after = figures_of(result, period.since, period.until)
+        subjects = None if gone is None else {*gone, *zip(after["kind"], after["subject"], strict=True)}
+        found = list(find_moved(_standing(session, period, subjects), after))
         if found:
             yield period, found
 
 
-def adjust(session: Session, connection: str, result: Result, *, run_id: str, as_of: date, at: datetime) -> int:
+def adjust(  # noqa: PLR0913 - which run says it, of what, and when
+    session: Session, connection: str, result: Result, *, run_id: str, as_of: date, at: datetime,
+    gone: Collection[Subject] | None = None,
+) -> int:  # fmt: skip
     """Write what a run found otherwise in closed periods; give how many lines that are."""
     count = 0
-    for period, found in find_adjustments(session, connection, result, as_of=as_of):
+    for period, found in find_adjustments(session, connection, result, as_of=as_of, gone=gone):
         session.add_all(
             PeriodAdjustment(
                 period_id=period.id or 0, run_id=run_id, kind=one.kind, subject=one.subject, before=one.before,
@@ -126,12 +137,19 @@ def adjustments(session: Session, period: Period) -> Sequence[PeriodAdjustment]:
     return session.exec(mine.order_by(col(PeriodAdjustment.id))).all()
 
 
-def _standing(session: Session, period: Period) -> DataFrame:
-    """Return the closed figures, each as its newest adjustment has it."""
+def _standing(session: Session, period: Period, subjects: Collection[Subject] | None) -> DataFrame:
+    """Return the closed figures, of all or of some subjects, each as its newest adjustment has it."""
     wanted = select(ClosedFigure.kind, ClosedFigure.subject, ClosedFigure.words)
     compared = ClosedFigure.period_id == period.id, ClosedFigure.kind != EXCEPTION
-    frozen = DataFrame([tuple(row) for row in session.exec(wanted.where(*compared))], columns=KEYS)
-    later = DataFrame([(row.kind, row.subject, row.after) for row in adjustments(session, period)], columns=KEYS)
+    asked = [wanted.where(*compared)]
+    if subjects is not None:
+        dialect, column = session.connection().dialect.name, core_of(ClosedFigure).c.subject
+        names = sorted({subject for _, subject in subjects})
+        asked = [asked[0].where(one_of(column, dialect, to_ids(some))) for some in batches(names)]
+    found = (tuple(row) for one in asked for row in session.exec(one))
+    frozen = DataFrame([row for row in found if subjects is None or row[:2] in subjects], columns=KEYS)
+    changed = ((row.kind, row.subject, row.after) for row in adjustments(session, period))
+    later = DataFrame([row for row in changed if subjects is None or row[:2] in subjects], columns=KEYS)
     both = pd.concat([frozen, later], ignore_index=True).astype("str")
     standing = both.drop_duplicates(["kind", "subject"], keep="last")
     return DataFrame(standing[standing["words"] != ""])

@@ -35,8 +35,9 @@ from reconcile.kept import records, snapshots
 from reconcile.reading.process import save_memory
 from reconcile.rules.outcomes import SEVERITIES
 from reconcile.rules.pipeline import UnbalancedError
+from reconcile.runs.narrowing import UnknownPayoutError
 from reconcile.runs.nightly import StepOutcome, join
-from reconcile.runs.run import TOTALS, RunOutcome, UnknownPayoutError, Watch, ignore_step
+from reconcile.runs.run import TOTALS, RunOutcome, Watch, ignore_step
 from reconcile.runs.run import run as start_run
 from reconcile.tables.runs import Run
 
@@ -74,13 +75,13 @@ def show_steps() -> Iterator[Watch]:
 @click.option("--as-of", type=LocalDate(), help="The day that decides what is due (default today).")
 @click.option("--payout", "payout_id", help="Publish one payout only.")
 @click.option("--dry-run", is_flag=True, help="The full result, and nothing written.")
-@click.option("--whole", is_flag=True, expose_value=False, help="Closed periods too, as every run does today.")
+@click.option("--whole", is_flag=True, help="Read closed periods too, and exit 3 where they are not as frozen.")
 @click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit 3 on an exception this severe or worse.")
 @on_connection
 @json_option
 def reconcile(
     installation: Installation, connection: Connection, *, since: date | None, until: date | None, as_of: date | None,
-    payout_id: str | None, dry_run: bool, fail_on: str | None, as_json: bool,
+    payout_id: str | None, dry_run: bool, whole: bool, fail_on: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Match payouts, payments and documents once, and say what does not tie out."""
     check_range(since, until, "--from and --to")
@@ -89,7 +90,7 @@ def reconcile(
         with show_steps() as watch:
             outcome = start_run(
                 installation, connection, as_of=day, since=since, until=until, payout_id=payout_id, dry_run=dry_run,
-                watch=watch,
+                whole=whole, watch=watch,
             )  # fmt: skip
     except UnknownPayoutError as error:
         raise CommandError(str(error)) from None
@@ -98,6 +99,8 @@ def reconcile(
     with installation.store.reading() as session:
         standings = standings_of(session, outcome)
     _show_outcome(outcome, standings, dry_run=dry_run, as_json=as_json)
+    if outcome.differs:
+        say("closed days are not as they were frozen: this run read everything, and so does the next one")
     is_severe = fail_on is not None and has_severity(outcome, fail_on)
     leave(Completion.PARTLY_DONE if is_severe else outcome.status)
 

@@ -73,6 +73,8 @@ class Snapshot:
     transfers: DataFrame
     scope: Scope
     manifest: Manifest
+    # Settled payouts of closed days, whose rows stay as they were frozen.
+    closed: frozenset[str] = frozenset()
 
     def frame(self, name: str) -> DataFrame:
         found: DataFrame = self.transfers if name == "transfers" else getattr(self.inputs, name)
@@ -100,6 +102,7 @@ def take(
     *,
     tariff: Mapping[str, object],
     chosen_rules: Mapping[str, object],
+    closed: frozenset[str] = frozenset(),
 ) -> Snapshot:
     """Name the inputs by their content: rows, rules, tariff, calendar, scope and day, but not when or how they came."""
     manifest: Manifest = {
@@ -114,7 +117,9 @@ def take(
         "rules": asdict(inputs.rules),
         "rules_code": rules_code(),
     }
-    unnamed = Snapshot("", inputs, transfers, scope, manifest)
+    if closed:
+        manifest["closed_payouts"] = sorted(closed)
+    unnamed = Snapshot("", inputs, transfers, scope, manifest, closed)
     manifest["frames"] = _digests(unnamed)
     return replace(unnamed, run_id=name_of(manifest))
 
@@ -293,7 +298,8 @@ def read(data_dir: Path, connection: str, run_id: str) -> Snapshot:
         **kept,
     )
     since, until, payout_id = manifest["scope"]
-    return Snapshot(run_id, inputs, transfers, Scope(_date(since), _date(until), payout_id), manifest)
+    closed = frozenset(manifest.get("closed_payouts", ()))
+    return Snapshot(run_id, inputs, transfers, Scope(_date(since), _date(until), payout_id), manifest, closed)
 
 
 def _text(on: date | None) -> str | None:

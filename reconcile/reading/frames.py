@@ -1,8 +1,7 @@
 """Everything one run looks at, read in one view of the database into the frames that rules take."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 
 import msgspec
@@ -19,15 +18,11 @@ from consumer.facts.tables.inbox import Event, EventConflict
 from consumer.facts.tables.orders import OrderAnswer
 from consumer.facts.tables.provider import (
     AccountMovement,
-    Charge,
-    Customer,
     Dispute,
     Entity,
-    PaymentIntent,
     Payout,
     PayoutCount,
     PayoutItem,
-    Refund,
     Transfer,
 )
 from consumer.facts.tables.sync import Checkpoint, Window, WindowState
@@ -36,12 +31,6 @@ from reconcile.books.bank_statements import LAST_DIGITS
 from reconcile.reading.bank import account_name, read_bank
 from reconcile.reading.gaps import Asked, Listed, clock_of_provider, find_gaps
 from reconcile.reading.items import (
-    CHARGE_SUBTYPE,
-    CUSTOMERS,
-    FACTS,
-    LISTED,
-    SALE,
-    SOURCES,
     build_items,
     build_unknown_customers,
     facts_of_bodies,
@@ -49,6 +38,7 @@ from reconcile.reading.items import (
     places_of_listed,
     unreadable_moments,
 )
+from reconcile.reading.large_tables import LargeTables, Only
 from reconcile.reading.operations import read_operations
 from reconcile.reading.payers import read_payers
 from reconcile.reading.process import background_thread
@@ -69,7 +59,6 @@ from reconcile.rules.inputs import (
     DOCUMENTS,
     FEES,
     ORDERS,
-    PAYMENT_TYPES,
     PAYOUTS,
     RATES,
     TEXT,
@@ -80,94 +69,25 @@ from reconcile.rules.inputs import (
 )
 from reconcile.rules.streams import STREAMS
 from reconcile.rules.terms import to_rules, to_tariff
-from reconcile.tables.books import ExchangeRate, LocalInvoice, ProviderFee
+from reconcile.tables.books import ExchangeRate
 from reconcile.tables.desk import Decision
-
-
-@dataclass(frozen=True, slots=True)
-class Large:
-    """A table with the columns read of it; `others` have another name there, `fixed` are the same in every row."""
-
-    table: type[SQLModel]
-    schema: Schema
-    others: Mapping[str, str] = field(default_factory=dict)
-    fixed: Mapping[str, str] = field(default_factory=dict)
-
-
-_ID = {"resource_id": "id", **SALE}
-LARGE = {
-    "payout_item": Large(PayoutItem, LISTED),
-    "payment_intent": Large(PaymentIntent, FACTS, _ID | {"resource_subtype": "subtype"}, {"kind": "payment_intent"}),
-    "charge": Large(Charge, FACTS, _ID, {"kind": "charge", "resource_subtype": CHARGE_SUBTYPE}),
-    "refund": Large(Refund, FACTS, _ID | {"parent_id": "resource_id"}, {"kind": "refund"}),
-    "customer": Large(Customer, CUSTOMERS, {"customer_id": "id"}),
-    "event": Large(Event, SOURCES, {"event_id": "id"}),
-    "local_invoice": Large(LocalInvoice, DOCUMENTS),
-    "provider_fee": Large(ProviderFee, FEES),
-}
-
-
-class LargeTables:
-    """Queries of one connection and mode."""
-
-    def __init__(self, database: sa.Connection, connection: Connection) -> None:
-        self._database, self._connection = database, connection
-
-    def read(self, name: str) -> pa.Table:
-        """Read a table whole; of payments those alone that succeeded or that a payout carries."""
-        large, columns = LARGE[name], core_of(LARGE[name].table).c
-        wanted = self._select(name).where(without_index(columns.connection, self._database) == self._connection.name)
-        if name in PAYMENT_TYPES:
-            wanted = wanted.where(sa.or_(columns.status == "succeeded", self._is_carried(columns.id)))
-        return read_table(self._database, wanted, large.schema, along=core_of(large.table))
-
-    def _is_carried(self, resource_id: Column) -> sa.Exists:
-        """Return True if a payout lists a payment; asked row by row, since the status decides for most payments."""
-        items = core_of(PayoutItem).c
-        mine = (
-            without_index(items.connection, self._database) == self._connection.name,
-            items.mode == self._connection.mode,
-        )
-        return sa.select(items.resource_id).where(*mine, items.resource_id == resource_id).exists()
-
-    def _select(self, name: str) -> Statement:
-        """Rows of any connection; provider objects of this mode that are not gone, and of events the sources."""
-        large, columns = LARGE[name], core_of(LARGE[name].table).c
-        wanted = sa.select(*(_name_column(large, column) for column in large.schema))
-        if "mode" in columns:
-            wanted = wanted.where(columns.mode == self._connection.mode)
-        if "gone_at" in columns:
-            wanted = wanted.where(columns.gone_at.is_(None))
-        return wanted.where(*self._is_source()) if large.table is Event else wanted
-
-    def _is_source(self) -> tuple[Column, ...]:
-        """Events that said a resource succeeded (of a refund: any), whichever way they came in."""
-        columns = core_of(Event).c
-        succeeded = columns.type.in_([f"{kind}.succeeded" for kind in PAYMENT_TYPES])
-        is_any = sa.or_(succeeded, columns.type.startswith("refund.", autoescape=True))
-        # Else SQLite goes by the index of these columns, which nearly all events have.
-        known = [
-            without_index(column, self._database).is_not(None) for column in (columns.resource_id, columns.created_at)
-        ]
-        return *known, is_any
-
-
-def _name_column(large: Large, name: str) -> Column:
-    columns, there = core_of(large.table).c, large.others.get(name, name)
-    # A fact that a table of resources has no column for is unknown there.
-    if name in large.fixed or (large.schema is FACTS and there not in columns):
-        return sa.literal(large.fixed.get(name), sa.String).label(name)
-    return columns[there].label(name)
-
 
 _RESOURCES = ("payment_intent", "charge", "refund")
 _LISTED_ORDER = ("payout_id", "resource_type", "resource_id")
 
 
-def read_inputs(session: Session, connection: Connection, settings: Settings, *, as_of: date, now: datetime) -> Inputs:
-    """Read everything one run looks at, in one view of the database; `now` only tells which days are over."""
+def read_inputs(
+    session: Session,
+    connection: Connection,
+    settings: Settings,
+    *,
+    as_of: date,
+    now: datetime,
+    only: Only | None = None,
+) -> Inputs:
+    """Read what one run looks at, in one view of the database; `now` only tells which days are over."""
     reader, calendar = _Reader(session, connection), read_calendar(settings.files_dir, connection.country_code)
-    large = LargeTables(session.connection(), connection)
+    large = LargeTables(session.connection(), connection, only)
     # What was read is joined and sorted in a thread while the next tables are read.
     with background_thread() as worker:
         # The library of bank days is slow to load.
@@ -175,6 +95,8 @@ def read_inputs(session: Session, connection: Connection, settings: Settings, *,
         items, unknown_customers = reader.items(large, worker)
         documents = worker.submit(to_known_frame, large.read("local_invoice"), DOCUMENTS, "doc_key")
         fees = to_frame(in_order(large.read("provider_fee"), ("payout_id", "resource_id")), FEES)
+        if only is not None:
+            fees = fees.drop_duplicates(ignore_index=True)
         return Inputs(
             connection=connection.name,
             country=connection.country_code,
@@ -267,6 +189,7 @@ class _Reader:
             unknown = in_order(listed.filter(places.is_null()), _LISTED_ORDER)
             facts = pa.concat_tables([facts, self._facts_of_lists(unknown)]).combine_chunks()
             places = places_of_listed(listed, facts)
+        customers = large.add_customers(customers, facts)
         split = mark_own(facts["split"], self._own_entities())
         unknown_customers = worker.submit(build_unknown_customers, facts, customers)
         items = worker.submit(

@@ -19,8 +19,9 @@ from reconcile.exceptions.life import by_identity
 from reconcile.kept import chunks, snapshots
 from reconcile.kept.snapshots import Snapshot
 from reconcile.rules.inputs import Finding, Result
+from reconcile.runs.narrowing import narrow
 from reconcile.runs.publication import insert_results, payout_rows
-from reconcile.runs.run import RunOutcome, Watch, ignore_step, is_published, judge, matching_step, narrow, to_outcome
+from reconcile.runs.run import RunOutcome, Watch, ignore_step, is_published, judge, matching_step, to_outcome
 from reconcile.tables.runs import PayoutResult, Run, RunFinding
 
 Row: TypeAlias = Mapping[str, object]

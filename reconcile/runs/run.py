@@ -8,7 +8,6 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Self, TypeAlias, TypeGuard
 
-import pandas as pd
 import sqlalchemy as sa
 from pandas import DataFrame, Series
 from sqlalchemy.orm import configure_mappers
@@ -20,7 +19,8 @@ from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
 from consumer.facts.store import Turn, take_turn
 from consumer.facts.work import Completion
-from reconcile.closing.periods import adjust
+from reconcile.closing.horizon import View, drop_horizon, find_moved_deposits, keep_horizon, read_view
+from reconcile.closing.periods import Subject, adjust
 from reconcile.exceptions.life import ExceptionState, Merge, Seen, by_identity, list_open, merge
 from reconcile.kept import snapshots
 from reconcile.kept.records import Summary, read_summary
@@ -35,6 +35,7 @@ from reconcile.rules.outcomes import Code, Recon
 from reconcile.rules.pipeline import reconcile
 from reconcile.rules.streams import withheld_by
 from reconcile.runs.event_lines import log_events
+from reconcile.runs.narrowing import Touched, leave_closed, narrow
 from reconcile.runs.publication import (
     Values,
     Written,
@@ -78,10 +79,12 @@ class RunOutcome:
     number: int | None = None
     is_new: bool = False
     result: Result | None = None
+    # A whole run found other rows to judge than a bounded one would have.
+    differs: bool = False
 
     @property
     def status(self) -> Completion:
-        return Completion.DONE if self.complete else Completion.PARTLY_DONE
+        return Completion.DONE if self.complete and not self.differs else Completion.PARTLY_DONE
 
     @classmethod
     def of(cls, kept: Run) -> Self:
@@ -98,11 +101,53 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
     until: date | None = None,
     payout_id: str | None = None,
     dry_run: bool = False,
+    whole: bool = False,
     rules: Rules = reconcile,
     rules_of: Callable[[str], Rules] | None = None,
     watch: Watch = ignore_step,
 ) -> RunOutcome:
-    """Reconcile one connection; `rules_of`, where given, returns the rules by the id of the run.
+    """Reconcile one connection; `whole` reads closed days too, and compares what it finds with the horizon.
+
+    `rules_of`, where given, returns the rules by the id of the run.
+
+    Where the bank says something else of a payout that the horizon leaves out, this begins anew with that payout.
+    """
+    reopened: frozenset[str] = frozenset()
+    while True:
+        wish = Wish(
+            as_of, Scope(since, until, payout_id), rules_of or (lambda _: rules), watch, utc_now(), dry_run=dry_run,
+            whole=whole, reopened=reopened,
+        )  # fmt: skip
+        try:
+            return _run(installation, connection, wish)
+        except ReopenedError as moved:
+            reopened |= moved.payouts
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Which day and payouts a run is about, and how much it reads."""
+
+    as_of: date
+    scope: Scope
+    rules_of: Callable[[str], Rules]
+    watch: Watch
+    started_at: datetime
+    dry_run: bool = False
+    whole: bool = False
+    reopened: frozenset[str] = frozenset()
+
+
+class ReopenedError(Exception):
+    """Payouts that were left out and must be judged."""
+
+    def __init__(self, payouts: frozenset[str]) -> None:
+        super().__init__(f"{len(payouts)} settled payouts stand otherwise at the bank")
+        self.payouts = payouts
+
+
+def _run(installation: Installation, connection: Connection, wish: Wish) -> RunOutcome:
+    """Reconcile one connection once.
 
     `watch` is called with each step before it begins, and may stop the run by raising: before the last step only a
     draft is written, which is removed again, and a single transaction ends the last one.
@@ -114,36 +159,77 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
     4. Give the files their place and write the results, which no reader finds yet.
     5. Publish in one transaction: the row of the run, and what becomes of the exceptions.
     """
-    started_at = utc_now()
-    scope = Scope(since, until, payout_id)
+    watch, started_at = wish.watch, wish.started_at
     with background_thread() as worker:
         watch(Message("run.reading"))
         # Rows as objects are not needed until everything is read.
         worker.submit(configure_mappers)
-        snapshot = installation.store.read_apart(
-            lambda session: take_snapshot(session, installation, connection, as_of=as_of, scope=scope)
+        view, snapshot, differs = installation.store.read_apart(
+            lambda session: _look(session, installation, connection, wish)
         )
         with installation.store.reading() as session:
             snapshot, earlier = _find_made(session, installation, snapshot)
         release_arrow_memory()
-        if is_published(earlier) and not dry_run:
+        if differs and not wish.dry_run:
+            with installation.store.transaction() as session:
+                drop_horizon(session, connection.name)
+        if is_published(earlier) and not wish.dry_run:
             log_events(installation.store, connection.name, earlier.id, started_at=started_at)
-            return RunOutcome.of(earlier)
+            return replace(RunOutcome.of(earlier), differs=differs)
         watch(matching_step(snapshot))
-        if dry_run:
-            return explain(snapshot, rules)
+        if wish.dry_run:
+            return replace(_explain_view(view, snapshot, wish.rules_of(snapshot.run_id)), differs=differs)
         with snapshots.write_draft(snapshot, installation.settings.files_dir, worker) as keep:
-            outcome = explain(snapshot, rules_of(snapshot.run_id) if rules_of else rules)
+            outcome = replace(_explain_view(view, snapshot, wish.rules_of(snapshot.run_id)), differs=differs)
             snapshot = snapshot.without_rows()
-            return _keep_and_publish(installation, snapshot, outcome, keep, started_at=started_at, watch=watch)
+            if view.freezes is None:
+                view = View(snapshot.inputs, apart=view.apart and replace(view.apart, inputs=snapshot.inputs))
+            return _keep_and_publish(installation, snapshot, outcome, keep, view=view, wish=wish)
+
+
+def _look(
+    session: Session, installation: Installation, connection: Connection, wish: Wish
+) -> tuple[View, Snapshot, bool]:
+    """Return what is judged, its name, and whether a bounded run would judge other rows than a whole one."""
+    view = _read_view(session, installation, connection, wish)
+    snapshot = _name(session, installation, connection, view, wish.scope)
+    if not wish.whole or view.horizon is None:
+        return view, snapshot, False
+    bounded = _read_view(session, installation, connection, replace(wish, whole=False))
+    return view, snapshot, _name(session, installation, connection, bounded, wish.scope).run_id != snapshot.run_id
+
+
+def _read_view(session: Session, installation: Installation, connection: Connection, wish: Wish) -> View:
+    now, is_narrow = utc_now(), not wish.scope.is_everything
+    if is_narrow:
+        inputs = read_inputs(session, connection, installation.settings, as_of=wish.as_of, now=now)
+        return View(inputs)
+    return read_view(
+        session, installation, connection, as_of=wish.as_of, now=now, whole=wish.whole, reopened=wish.reopened
+    )
+
+
+def _explain_view(view: View, snapshot: Snapshot, rules: Rules) -> RunOutcome:
+    result = _judge(snapshot, rules)
+    if moved := find_moved_deposits(view, result):
+        raise ReopenedError(moved)
+    return to_outcome(snapshot, narrow(leave_closed(result, snapshot.closed), snapshot.scope))
+
+
+def _name(session: Session, installation: Installation, connection: Connection, view: View, scope: Scope) -> Snapshot:
+    settings, transfers = installation.settings, read_transfers(session, connection)
+    return snapshots.take(
+        view.judged, transfers, scope, tariff=settings.tariff, chosen_rules=settings.rules, closed=view.closed
+    )
 
 
 def _keep_and_publish(
-    installation: Installation, snapshot: Snapshot, outcome: RunOutcome, keep: Callable[[], Path], *,
-    started_at: datetime, watch: Watch,
+    installation: Installation, snapshot: Snapshot, outcome: RunOutcome, keep: Callable[[], Path], *, view: View,
+    wish: Wish,
 ) -> RunOutcome:  # fmt: skip
     """Put the inputs in their place, then publish; another thread packs the results meanwhile."""
     assert outcome.result is not None
+    watch, started_at = wish.watch, wish.started_at
     watch(Message("run.keeping"))
     release_arrow_memory()
     store, at = installation.store, utc_now()
@@ -157,7 +243,12 @@ def _keep_and_publish(
             store, outcome.result, found, packed, connection=outcome.connection, run_id=outcome.run_id
         )
     with store.transaction() as session:
+        listed = replace(listed, gone=view.gone)
         published = publish(session, snapshot, outcome, listed, staged, started_at=started_at)
+    if published.is_new and view.freezes is not None:
+        watch(Message("run.freezing"))
+        with store.transaction() as session:
+            keep_horizon(session, view, outcome.result, run_id=published.run_id, until=view.freezes, seen_at=started_at)
     log_events(store, outcome.connection, published.run_id, started_at=started_at)
     return published
 
@@ -200,7 +291,11 @@ def _has_content(installation: Installation, run: Run, snapshot: Snapshot) -> bo
 
 
 def judge(snapshot: Snapshot, rules: Rules = reconcile) -> Result:
-    """Apply the rules to everything a snapshot holds; pure."""
+    """Apply the rules to everything a snapshot holds, and leave out what stays as it was frozen; pure."""
+    return leave_closed(_judge(snapshot, rules), snapshot.closed)
+
+
+def _judge(snapshot: Snapshot, rules: Rules) -> Result:
     result = rules(snapshot.inputs)
     withheld, zone = withheld_by(snapshot.inputs.gaps["stream"]), snapshot.inputs.calendar.country.zone
     returned = (found for found in find_returned(snapshot.transfers, zone) if found.code not in withheld)
@@ -262,6 +357,8 @@ class Listed:
     seen: Seen
     merged: Merge | None
     at_risk: dict[str, dict[str, int]]
+    # What closed days had and nothing has any more; None if everything was read.
+    gone: frozenset[Subject] | None = None
 
 
 def publish(
@@ -274,7 +371,7 @@ def publish(
     kept = session.get(Run, (outcome.connection, outcome.run_id))
     if is_published(kept):
         return RunOutcome.of(kept)
-    seen = listed.seen
+    seen, gone = listed.seen, listed.gone
     if read_mark(session, outcome.connection) != listed.mark:
         listed = merge_exceptions(session, snapshot.scope, outcome, seen.found, at=seen.at)
     outcome = replace(outcome, summary={**outcome.summary, "value_at_risk": listed.at_risk})
@@ -287,7 +384,10 @@ def publish(
         session, outcome.result, seen.found, connection=outcome.connection, run_id=outcome.run_id, staged=staged
     )
     if snapshot.scope.is_everything:
-        adjust(session, outcome.connection, outcome.result, run_id=outcome.run_id, as_of=outcome.as_of, at=seen.at)
+        adjust(
+            session, outcome.connection, outcome.result, run_id=outcome.run_id, as_of=outcome.as_of, at=seen.at,
+            gone=gone,
+        )  # fmt: skip
     if listed.merged is not None:
         write_merge(session, listed.merged, seen)
     return replace(outcome, number=row.number, is_new=True)
@@ -341,58 +441,3 @@ def _run_row(session: Session, snapshot: Snapshot, outcome: RunOutcome, *, start
 def _last_complete(session: Session, connection: str) -> date:
     days = select(sa.func.max(Run.as_of)).where(Run.connection == connection, col(Run.complete))
     return session.exec(days).one() or date.min
-
-
-class UnknownPayoutError(Exception):
-    """A payout that this connection does not have."""
-
-
-def narrow(result: Result, scope: Scope) -> Result:
-    """Keep what belongs to the payouts asked for; balances were computed from everything."""
-    if scope.is_everything:
-        return result
-    payouts = result.payouts
-    if scope.payout_id is not None:
-        payouts = payouts[payouts["payout_id"] == scope.payout_id]
-        if payouts.empty:
-            raise UnknownPayoutError(
-                f"there is no payout {scope.payout_id}: cuadre pull payouts, or look at its connection"
-            )
-    if scope.since is not None:
-        payouts = payouts[payouts["payout_date"] >= pd.Timestamp(scope.since)]
-    if scope.until is not None:
-        payouts = payouts[payouts["payout_date"] <= pd.Timestamp(scope.until)]
-    lines = result.lines[result.lines["payout_id"].isin(payouts["payout_id"])]
-    documents = result.documents[result.documents["doc_key"].isin(lines["doc_key"].dropna())]
-    narrowed = replace(
-        result,
-        payouts=payouts.reset_index(drop=True),
-        lines=lines.reset_index(drop=True),
-        documents=documents.reset_index(drop=True),
-    )
-    touched = Touched.by(narrowed)
-    return replace(narrowed, findings=tuple(found for found in result.findings if touched.holds(found)))
-
-
-@dataclass(frozen=True, slots=True)
-class Touched:
-    """The ids a published result is about."""
-
-    payouts: frozenset[str]
-    resources: frozenset[str]
-    documents: frozenset[str]
-
-    @classmethod
-    def by(cls, result: Result) -> Self:
-        columns = (result.payouts["payout_id"], result.lines["resource_id"], result.documents["doc_key"])
-        return cls(*(frozenset(column.dropna()) for column in columns))
-
-    def holds(self, about: Finding | ExceptionState) -> bool:
-        """Return True if a run of this result would find this exception if it were still there."""
-        if about.code == Code.DATA_GAP:
-            return True
-        if about.payout_id is not None:
-            return about.payout_id in self.payouts
-        if about.resource_id is not None:
-            return about.resource_id in self.resources
-        return about.doc_key in self.documents

@@ -30,6 +30,7 @@ class LocalInvoice(SQLModel, table=True):
     """A document of the merchant's own books in its latest known state."""
 
     __tablename__ = "local_invoice"
+    __table_args__ = (Index("local_invoice_updated", "connection", "updated_at"),)
 
     connection: str = Field(primary_key=True)
     doc_key: str = Field(primary_key=True)

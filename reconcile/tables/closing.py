@@ -2,6 +2,7 @@
 
 from datetime import date, datetime
 
+import sqlalchemy as sa
 from sqlalchemy import Index
 from sqlmodel import Field, SQLModel
 
@@ -66,6 +67,48 @@ class PeriodAdjustment(SQLModel, table=True):
     before: str
     after: str
     found_at: datetime = moment(optional=False)
+
+
+class Horizon(SQLModel, table=True):
+    """What the runs of a connection may leave unread: it rests on the run that froze it, as of when that was read."""
+
+    __tablename__ = "horizon"
+
+    connection: str = Field(primary_key=True)
+    run_id: str
+    as_of: date
+    until: date
+    # The view of the database that run had.
+    seen_at: datetime = moment(optional=False)
+    # Digest of the rules, settings and calendar: under others everything is judged again.
+    basis: str
+
+
+class FrozenRow(SQLModel, table=True):
+    """An input row of the run a horizon rests on: its digest, and the cell of rows that were settled together.
+
+    Cell 0 is what was carried: every run reads it. `part` is the payout and the kind of an item.
+    """
+
+    __tablename__ = "frozen_row"
+    __table_args__ = (Index("frozen_row_cell", "connection", "cell"),)
+
+    connection: str = Field(primary_key=True)
+    kind: str = Field(primary_key=True)
+    key: str = Field(primary_key=True)
+    part: str = Field(primary_key=True)
+    cell: int
+    digest: int = Field(sa_type=sa.BigInteger)
+
+
+class FrozenName(SQLModel, table=True):
+    """A name that a document of a settled cell bears, as a digest of its plainest writing."""
+
+    __tablename__ = "frozen_name"
+
+    connection: str = Field(primary_key=True)
+    word: int = Field(sa_type=sa.BigInteger, primary_key=True)
+    cell: int = Field(primary_key=True)
 
 
 class ClosingOrder(SQLModel, table=True):

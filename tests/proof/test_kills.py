@@ -110,7 +110,9 @@ class Field:
 
 def facts_of(store: Store) -> list[dict[str, Any]]:
     with store.reading() as session:
-        refunds = [row.model_dump() for row in session.exec(select(Refund).order_by(col(Refund.id)))]
+        refunds = [
+            row.model_dump(exclude={"written_at"}) for row in session.exec(select(Refund).order_by(col(Refund.id)))
+        ]
         return refunds + [row.model_dump() for row in session.exec(select(Payout).order_by(col(Payout.id)))]
 
 

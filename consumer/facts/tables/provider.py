@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
+import sqlalchemy as sa
+from sqlalchemy import Index
 from sqlmodel import Field, SQLModel
 
 from consumer.facts.tables.types import minor_units, moment
@@ -23,6 +25,12 @@ class Reached:
 
 
 _SUCCEEDED = Reached(("succeeded_at",), frozenset({"succeeded"}))
+
+
+def _by_writing(table: str) -> tuple[Index]:
+    """Declare the index by which what was written since a moment is found, without rows from before the column."""
+    known = sa.text("written_at IS NOT NULL")
+    return (Index(f"{table}_written", "connection", "written_at", sqlite_where=known, postgresql_where=known),)
 
 
 def _events(family: str, changes: str) -> tuple[str, ...]:
@@ -67,10 +75,13 @@ class SaleObject(ProviderObject):
     texts: str | None = None
     split_json: str | None = None
     customer_id: str | None = None
+    # When it was last written here; None from before this column.
+    written_at: datetime | None = moment()
 
 
 class PaymentIntent(SaleObject, table=True):
     __tablename__ = "payment_intent"
+    __table_args__ = _by_writing("payment_intent")
     events = _events("payment_intent", "succeeded rejected failed pending expired")
     steps = (
         ("created",),
@@ -90,6 +101,7 @@ class PaymentIntent(SaleObject, table=True):
 
 class Charge(SaleObject, table=True):
     __tablename__ = "charge"
+    __table_args__ = _by_writing("charge")
     events = _events("charge", "succeeded failed")
     steps = (("pending",), ("in_progress",), ("canceled", "failed"), ("succeeded",))
     reached = {"succeeded_at": _SUCCEEDED}
@@ -100,6 +112,7 @@ class Charge(SaleObject, table=True):
 
 class Refund(SaleObject, table=True):
     __tablename__ = "refund"
+    __table_args__ = _by_writing("refund")
     events = _events("refund", "succeeded failed in_progress")
     # A bank may send a succeeded refund back, so failed stands behind it.
     steps = (("created", "pending"), ("in_progress",), ("canceled",), ("succeeded",), ("failed",))
@@ -140,6 +153,7 @@ class PayoutItem(SQLModel, table=True):
     """One resource that a payout carries, as the provider's list of its resources says."""
 
     __tablename__ = "payout_item"
+    __table_args__ = _by_writing("payout_item")
 
     connection: str = Field(primary_key=True)
     payout_id: str = Field(primary_key=True)
@@ -149,6 +163,7 @@ class PayoutItem(SQLModel, table=True):
     amount: int = minor_units(optional=False)
     currency: str
     body: str
+    written_at: datetime | None = moment()
 
 
 class PayoutCount(SQLModel, table=True):

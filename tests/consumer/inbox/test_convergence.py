@@ -118,7 +118,7 @@ class Ship:
             rows = [session.exec(select(Refund)).one_or_none(), session.exec(select(Payout)).one_or_none()]
             return {
                 "events": [(event.id, event.meaning_sha256, event.state) for event in events],
-                "rows": [row and row.model_dump() for row in rows],
+                "rows": [row and row.model_dump(exclude={"written_at"}) for row in rows],
             }
 
 

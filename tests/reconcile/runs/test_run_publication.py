@@ -20,7 +20,8 @@ from consumer.facts.work import Completion
 from reconcile.desk import decisions
 from reconcile.kept import chunks, records
 from reconcile.rules.pipeline import UnbalancedError
-from reconcile.runs.run import RunOutcome, UnknownPayoutError, run
+from reconcile.runs.narrowing import UnknownPayoutError
+from reconcile.runs.run import RunOutcome, run
 from reconcile.tables.desk import ExceptionChange, ExceptionRow
 from reconcile.tables.runs import PayoutResult, Run, RunFinding
 

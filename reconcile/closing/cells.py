@@ -1,0 +1,207 @@
+"""What a run settles in closed days: rows that hang together, with nothing left to pay, find or wait for; pure.
+
+A cell is everything that payments, documents, refunds, notes and disputes join. It is settled whole or not at all.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from pandas import DataFrame, Series
+
+from reconcile.reading.frozen import (
+    CARRIED,
+    DISPUTE,
+    DOCUMENT,
+    ITEM,
+    OF_PAYOUT,
+    PAYOUT,
+    digest_deposits,
+    digest_rows,
+    list_names,
+    payout_of,
+)
+from reconcile.rules.columns import Ints, Mask, shift_days
+from reconcile.rules.inputs import DAY, Inputs, Result
+from reconcile.rules.inputs import DISPUTE as DISPUTE_LINE
+from reconcile.rules.outcomes import APPLIED, CLOSED, DEAD, LOST, Code, DocumentOutcome, FeeSource, Outcome, Recon
+
+_DONE = frozenset({*APPLIED, Outcome.REFUND, Outcome.ADJUSTMENT})
+_PAID = (DocumentOutcome.PAID, DocumentOutcome.CREDITED)
+_STANDING = (Recon.CLOSED, Recon.NO_BANK)
+
+
+class Frozen(NamedTuple):
+    """Every row with its cell and digest, and the names that documents of settled cells bear."""
+
+    rows: DataFrame
+    names: DataFrame
+
+
+@dataclass(slots=True)
+class _Nodes:
+    """Things that hang together: `number` of each row's thing, and the component of each thing."""
+
+    number: Ints
+    component: Ints
+
+
+def can_freeze(inputs: Inputs, result: Result) -> bool:
+    """Return whether a run may leave rows unread after this one: it is complete, and nothing asks all payments."""
+    return result.complete and inputs.orders.empty and all(one.code != Code.CALENDAR_GAP for one in result.findings)
+
+
+def freeze(inputs: Inputs, result: Result, until: date, *, closed: Collection[str] = (), first: int = 1) -> Frozen:
+    """Divide the rows of a run into settled cells of the days up to one, numbered from `first`, and what is carried.
+
+    `closed` are the payouts settled before, whose rows stay as they were frozen.
+    """
+    rows = digest_rows(inputs)
+    nodes = _join(rows, inputs, result)
+    bad = _find_unsettled(rows, inputs, result, until)
+    payouts = _choose_payouts(inputs, result, until)
+    while True:
+        both = payouts.union(closed)
+        settled = _hold_last_items(rows, nodes, _settle(rows, nodes, bad, both), both, result)
+        pinned = _find_pinned(rows, settled, inputs) & payouts
+        if not pinned:
+            break
+        payouts -= pinned
+    _, numbers = np.unique(nodes.component[settled], return_inverse=True)
+    cells = np.full(len(rows), CARRIED, dtype=np.int64)
+    cells[settled] = numbers + first
+    is_payout = ((rows["kind"] == PAYOUT) & rows["key"].isin(payouts)).to_numpy(dtype=bool)
+    cells[is_payout] = OF_PAYOUT
+    frozen = rows.assign(cell=cells)
+    deposits = digest_deposits(result.payouts[result.payouts["payout_id"].isin(payouts)]).assign(cell=OF_PAYOUT)
+    kept = frozen[(frozen["kind"] != PAYOUT) | is_payout]
+    return Frozen(pd.concat([kept, deposits], ignore_index=True), _name_cells(frozen, inputs))
+
+
+def _name_cells(frozen: DataFrame, inputs: Inputs) -> DataFrame:
+    own = frozen[(frozen["kind"] == DOCUMENT) & (frozen["cell"] > CARRIED)].set_index("key")["cell"]
+    documents = inputs.documents[inputs.documents["doc_key"].isin(own.index)]
+    names = list_names(documents)
+    cells = own.reindex(documents["doc_key"].astype(object)).to_numpy()[names["place"].to_numpy(dtype=np.int64)]
+    return DataFrame({"word": names["word"], "cell": cells}).drop_duplicates(ignore_index=True)
+
+
+def _join(rows: DataFrame, inputs: Inputs, result: Result) -> _Nodes:
+    """Number the things of the rows, an item by its resource, and join what names or pays another."""
+    # Slow to load, and needed at a closing alone.
+    from scipy.sparse import coo_array  # noqa: PLC0415
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    names = rows["kind"] + " " + rows["key"]
+    lines, items = result.lines, inputs.items
+    is_item = lines["resource_type"] != DISPUTE_LINE
+    pairs = [
+        _pair(ITEM, lines["resource_id"].where(is_item), DOCUMENT, lines["doc_key"]),
+        _pair(ITEM, lines["resource_id"].where(is_item), DOCUMENT, lines["reversed_doc_key"]),
+        _pair(ITEM, items["resource_id"], ITEM, items["parent_id"]),
+        _pair(DISPUTE, inputs.disputes["dispute_id"], ITEM, inputs.disputes["resource_id"]),
+        _link_documents(inputs.documents),
+    ]
+    edges = pd.concat(pairs, ignore_index=True)
+    codes, found = pd.factorize(pd.concat([names, edges["left"], edges["right"]], ignore_index=True))
+    number, left, right = np.split(codes, [len(rows), len(rows) + len(edges)])
+    graph = coo_array((np.ones(len(left), dtype=np.int8), (left, right)), shape=(len(found), len(found)))
+    _, component = connected_components(graph, directed=False)
+    return _Nodes(number, component[number].astype(np.int64))
+
+
+def _pair(kind: str, left: Series, other: str, right: Series) -> DataFrame:
+    both = DataFrame({"left": left.astype(object), "right": right.astype(object)}).dropna()
+    return DataFrame({"left": kind + " " + both["left"], "right": other + " " + both["right"]})
+
+
+def _link_documents(documents: DataFrame) -> DataFrame:
+    """Pair documents with those that bear the number they refer to, whichever of them is meant."""
+    refs = documents[documents["ref_number"].notna()]
+    number = refs["ref_number"].str.strip().str.upper().str.lstrip("0")
+    asked = DataFrame({"left": refs["doc_key"], "number": number})
+    named = [DataFrame({"right": documents["doc_key"], "number": documents[name].str.upper().str.lstrip("0")})
+             for name in ("folio", "uuid")]  # fmt: skip
+    found = asked.merge(pd.concat(named).dropna(), on="number")
+    return _pair(DOCUMENT, found["left"], DOCUMENT, found["right"])
+
+
+def _find_unsettled(rows: DataFrame, inputs: Inputs, result: Result, until: date) -> Mask:
+    """Return which rows something is still open about, whatever their payout."""
+    bad = np.zeros(len(rows), dtype=bool)
+    kinds, keys = rows["kind"], rows["key"]
+    found = result.findings
+    resources = {one.resource_id for one in found} | set(inputs.decisions["resource_id"].dropna())
+    resources |= set(inputs.conflicts["resource_id"].dropna())
+    bad |= ((kinds == ITEM) & (keys.isin(resources) | ~_are_done(rows, result))).to_numpy(dtype=bool)
+    named = {one.doc_key for one in found} | set(inputs.decisions["doc_key"].dropna())
+    done = result.documents["doc_key"][_are_paid(result, inputs, until)]
+    bad |= ((kinds == DOCUMENT) & (keys.isin(named) | ~keys.isin(done))).to_numpy(dtype=bool)
+    ended = inputs.disputes["dispute_id"][inputs.disputes["status"].isin(CLOSED)]
+    disputed = {one.subject.removeprefix(f"{DISPUTE_LINE}:") for one in found}
+    bad |= ((kinds == DISPUTE) & (keys.isin(disputed) | ~keys.isin(ended))).to_numpy(dtype=bool)
+    return bad
+
+
+def _are_done(rows: DataFrame, result: Result) -> Series:
+    lines = result.lines[(result.lines["line"] == 1) & (result.lines["resource_type"] != DISPUTE_LINE)]
+    parts = lines["payout_id"].fillna("") + " " + lines["resource_type"]
+    done = (parts + " " + lines["resource_id"])[lines["outcome"].isin([str(word) for word in _DONE])]
+    return (rows["part"] + " " + rows["key"]).isin(done)
+
+
+def _are_paid(result: Result, inputs: Inputs, until: date) -> Mask:
+    """Return which documents of the days ask for nothing any more; a void one is a rival until its last day."""
+    documents, end = result.documents, pd.Timestamp(until)
+    is_paid = documents["outcome"].isin([str(word) for word in _PAID]) & (documents["balance"] == 0)
+    due = documents["due_date"].fillna(documents["issue_date"] + pd.Timedelta(days=inputs.rules.due_days))
+    is_past = shift_days(due.astype(DAY), inputs.rules.days_after_due, inputs.calendar) <= end
+    is_void = (documents["outcome"] == DocumentOutcome.VOID) & is_past
+    return ((documents["issue_date"] <= end) & (is_paid | is_void)).to_numpy(dtype=bool)
+
+
+def _choose_payouts(inputs: Inputs, result: Result, until: date) -> set[str]:
+    """Choose the payouts of the days that tie out; a fee that all items of a payout decide keeps it whole."""
+    payouts = result.payouts
+    named = {one.payout_id for one in result.findings if one.subject.startswith("payout:")}
+    is_residual = payouts["fee_source"] == FeeSource.RESIDUAL
+    has_fees = payouts["payout_id"].isin(inputs.fees["payout_id"]) | (inputs.tariff is not None)
+    ties_out = (payouts["status"] == "succeeded") & payouts["status_recon"].isin([str(word) for word in _STANDING])
+    is_past = payouts["payout_date"] <= pd.Timestamp(until)
+    chosen = ties_out & is_past & (payouts["difference"] == 0) & ~payouts["payout_id"].isin(named)
+    return set(payouts["payout_id"][chosen & ~(is_residual & has_fees)])
+
+
+def _settle(rows: DataFrame, nodes: _Nodes, bad: Mask, payouts: set[str]) -> Mask:
+    """Return which rows are of components without a row that is open or of a payout that is."""
+    is_open = bad | ((rows["kind"] == ITEM) & ~payout_of(rows["part"]).isin(payouts)).to_numpy(dtype=bool)
+    is_thing = (rows["kind"] != PAYOUT).to_numpy(dtype=bool)
+    spoiled = np.zeros(int(nodes.component.max(initial=-1)) + 1, dtype=bool)
+    spoiled[nodes.component[is_open]] = True
+    return is_thing & ~spoiled[nodes.component]
+
+
+def _find_pinned(rows: DataFrame, settled: Mask, inputs: Inputs) -> set[str]:
+    """Return the payouts that a lost dispute which is carried may still be a line of: their sums decide."""
+    carried = set(rows["key"][(rows["kind"] == DISPUTE) & ~settled])
+    disputes = inputs.disputes
+    lost = disputes[disputes["status"].isin(LOST) & disputes["ended_at"].notna() & disputes["dispute_id"].isin(carried)]
+    payouts = inputs.payouts.sort_values(["created_at", "payout_id"])
+    pinned: set[str] = set()
+    for ended_at, currency in zip(lost["ended_at"], lost["currency"], strict=True):
+        later = payouts[(payouts["created_at"] > ended_at) & (payouts["currency"] == currency)]
+        pinned |= set(later["payout_id"][~later["status"].isin(DEAD)][:1])
+    return pinned
+
+
+def _hold_last_items(rows: DataFrame, nodes: _Nodes, settled: Mask, payouts: set[str], result: Result) -> Mask:
+    """Carry an item of each settled payout's last bank day, from which the day of its deposit follows."""
+    lines = result.lines[result.lines["payout_id"].isin(payouts) & (result.lines["line"] == 1)]
+    lines = lines[lines["resource_type"] != DISPUTE_LINE].sort_values(["payout_id", "bank_day", "resource_id"])
+    last = lines.drop_duplicates("payout_id", keep="last")
+    names = last["resource_id"] + " " + last["payout_id"] + " " + last["resource_type"]
+    is_last = ((rows["kind"] == ITEM) & (rows["key"] + " " + rows["part"]).isin(names)).to_numpy(dtype=bool)
+    return settled & ~np.isin(nodes.component, nodes.component[is_last])

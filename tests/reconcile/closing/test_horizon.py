@@ -1,0 +1,96 @@
+"""What a run leaves unread of closed days: the rows it judges are those that a run over everything finds open."""
+
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+import sqlalchemy as sa
+from pandas import DataFrame
+from sqlmodel import col
+
+from consumer.facts.installation import Connection, Installation
+from reconcile.rules.inputs import Result
+from reconcile.runs.run import RunOutcome, run
+from reconcile.tables.closing import FrozenRow
+from tests.reconcile.closing.histories import History
+from tests.thoroughness import IS_FULL
+
+if TYPE_CHECKING:
+    from tests.reconcile.conftest import World
+
+# A history takes six seconds of processor.
+SEEDS = range(200) if IS_FULL else range(1)
+
+
+@pytest.fixture
+def bounded(installation: Installation) -> Installation:
+    """The installation with its horizon on."""
+    return replace(installation, settings=installation.settings.model_copy(update={"horizon": True}))
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_bounded_run_judges_what_a_whole_one_finds_open(
+    world: "World", bounded: Installation, main: Connection, seed: int
+) -> None:
+    """At any moment of any history both have the same name, and no row is lost between what is judged and frozen."""
+    history = History(world, Random(seed))  # noqa: S311 - repeatable trade
+    world.complete(datetime(2026, 12, 1, 6, tzinfo=UTC))
+    left_out = 0
+    for _ in range(3):
+        for _ in range(4):
+            history.trade()
+        history.close(bounded, main, history.day - timedelta(days=history.random.randrange(1, 4)))
+        history.trade()
+        frozen = run(bounded, main, as_of=history.day)
+        assert frozen.is_new
+        history.age()
+        for _ in range(2):
+            for _ in range(history.random.randrange(1, 5)):
+                history.happen()
+            history.trade()
+            left_out += check(bounded, main, history.day)
+    assert left_out > 0
+
+
+def check(installation: Installation, main: Connection, day: date) -> int:
+    """Compare a bounded run with a whole one and with one of everything; return how many items it left out."""
+    found = run(installation, main, as_of=day, dry_run=True)
+    whole = run(installation, main, as_of=day, dry_run=True, whole=True)
+    assert not whole.differs
+    assert whole.run_id == found.run_id
+    everything = run(without_horizon(installation), main, as_of=day, dry_run=True)
+    own, free = results_of(found, everything)
+    for name, key in (("lines", ["resource_type", "resource_id"]), ("documents", ["doc_key"])):
+        judged, all_rows = (keys_of(getattr(one, name), key) for one in (own, free))
+        assert judged <= all_rows
+        assert all_rows - judged <= frozen_keys(installation, name)
+    return len(free.lines) - len(own.lines)
+
+
+def keys_of(frame: DataFrame, names: list[str]) -> set[str]:
+    rows = frame if "resource_type" not in frame else frame[frame["resource_type"] != "dispute"]
+    return set(rows[names].fillna("").agg(" ".join, axis=1)) if len(rows) else set()
+
+
+def frozen_keys(installation: Installation, name: str) -> set[str]:
+    kind = "item" if name == "lines" else "document"
+    with installation.store.reading() as session:
+        rows = (
+            session.execute(sa.select(FrozenRow).where(col(FrozenRow.kind) == kind, col(FrozenRow.cell) > 0))
+            .scalars()
+            .all()
+        )
+    return {f"{row.part.rpartition(' ')[2]} {row.key}".strip() for row in rows}
+
+
+def results_of(*outcomes: RunOutcome) -> list[Result]:
+    found = [one.result for one in outcomes if one.result is not None]
+    assert len(found) == len(outcomes)
+    return found
+
+
+def without_horizon(installation: Installation) -> Installation:
+    return replace(installation, settings=installation.settings.model_copy(update={"horizon": False}))

@@ -104,16 +104,17 @@ class Change(msgspec.Struct, frozen=True):
 def merge_all(session: Session, rows: Sequence[Known]) -> list[Change]:
     """Merge observations of any kinds and return what changed; locks are taken in sorted order, so none deadlock."""
     wanted = _combine(redact(session, rows))
-    done: list[Change] = []
-    while wanted:
-        found = _changes(session, wanted, lock=True)
-        lost = _write(session, found)
-        written = [change for change in found if change.known.key not in lost]
-        _tell_replaced(written)
-        done += written
-        # Another transaction inserted these first; now they can be read and joined.
-        wanted = {key: known for key, known in wanted.items() if key in lost}
-    return done
+    if not wanted:
+        return []
+    while True:
+        with session.begin_nested() as attempt:
+            found = _changes(session, wanted, lock=True)
+            if _write(session, found):
+                _tell_replaced(found)
+                return found
+            # Another transaction inserted one of these first. What this one inserted it gives back before it locks
+            # that row: its holder may be waiting for exactly this.
+            attempt.rollback()
 
 
 def _tell_replaced(written: Iterable[Change]) -> None:
@@ -192,19 +193,19 @@ def _said(core: sa.Table) -> list[sa.ColumnElement[Any]]:
     return [column for column in core.columns if column.name != WRITTEN]
 
 
-def _write(session: Session, found: Sequence[Change]) -> set[Key]:
-    """Write the changed rows and name those another transaction inserted meanwhile."""
-    lost: set[Key] = set()
+def _write(session: Session, found: Sequence[Change]) -> bool:
+    """Write the changed rows; False, with a part written, if another transaction inserted one of them meanwhile."""
     for table, group in groupby(found, key=lambda change: change.known.table):
         some = list(group)
         new = [change for change in some if change.before is None]
         if new:
             inserted = _insert(session, core_of(table), [change.after for change in new])
-            lost |= {change.known.key for change in new if change.known.key[1:] not in inserted}
+            if len(inserted) < len(new):
+                return False
         old = [change.after for change in some if change.before is not None]
         if old:
             _update(session, core_of(table), old)
-    return lost
+    return True
 
 
 def _insert(session: Session, core: sa.Table, rows: list[Row]) -> set[RowKey]:

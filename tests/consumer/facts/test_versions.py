@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import settings as thorough
 from hypothesis import strategies as st
-from sqlmodel import Session, select
+from sqlmodel import Session, col, select
 
 from consumer.facts.store import Store
 from consumer.facts.tables.provider import Payout, Refund
@@ -197,3 +198,32 @@ def test_any_order_ends_in_the_same_row(
         expected = final(session, seen, batch=False)
         assert final(session, shuffled, batch=False) == expected
         assert final(session, shuffled, batch=True) == expected
+
+
+@pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
+def test_who_comes_second_with_a_row_gives_back_its_own_before_it_waits(store: Store) -> None:
+    """Another transaction inserts re_2 first, and a third locks it and wants re_1: none waits for the other."""
+    other = {"id": "re_2", "amount": 900, "currency": "CLP", "status": "created"}
+    second = observe("refund", other, Observation("main", "test", START, "evt_9"))
+    done: list[str] = []
+
+    def interfere(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
+        if statement.startswith("INSERT") and not done:
+            done.append("inserted first")
+            with store.transaction() as rival:
+                merge_all(rival, [second])
+        elif "FOR UPDATE" in statement and done == ["inserted first"]:
+            done.append("locked")
+            with store.transaction() as rival:
+                rival.execute(sa.text("SET LOCAL lock_timeout = '5s'"))
+                merge_all(rival, [refund(0, "evt_0"), second])
+
+    with store.transaction() as session:
+        raw = session.connection()
+        sa.event.listen(raw, "before_cursor_execute", interfere)
+        merge_all(session, [refund(1, "evt_1", status="succeeded"), second])
+        sa.event.remove(raw, "before_cursor_execute", interfere)
+
+    assert done == ["inserted first", "locked"]
+    with store.reading() as session:
+        assert [row.status for row in session.exec(select(Refund).order_by(col(Refund.id)))] == ["succeeded", "created"]

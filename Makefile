@@ -10,7 +10,7 @@ CODE := app.py cuadre.py consumer reconcile reports sandbox tests tools
 TESTS := $(BIN)/python tests/in_memory.py -n 3 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test test-sandbox slowest mutants proof proof-kills proof-disk proof-soak bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox bench-scale external-data bench-external lint figures wheel migration keep-release ways words golden format types lock clean
+.PHONY: help install install-dev run test test-sandbox slowest mutants proof proof-kills proof-disk proof-soak proof-machines bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox bench-scale external-data bench-external lint figures wheel migration keep-release ways words golden format types lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -55,6 +55,9 @@ proof-disk: install-dev  ## half an hour of writers and checkpointers on one SQL
 
 proof-soak: install-dev  ## two hours of trade, nights, readers and kills: no event is lost, memory and handles stay flat
 	CUADRE_TEST_PROOF=1 CUADRE_TEST_SOAK_MINUTES=120 $(BIN)/python -m pytest -s tests/proof/test_soak.py
+
+proof-machines: install-dev  ## half an hour of load on three machines: kills, a pooler between, a failover to the standby
+	CUADRE_TEST_PROOF=1 CUADRE_TEST_MACHINES_MINUTES=30 $(BIN)/python -m pytest -s tests/proof/test_machines.py
 
 bench: bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox  ## every measurement below
 

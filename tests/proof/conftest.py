@@ -52,6 +52,18 @@ def cluster(postgresql_programs: tuple[Path, str | None], migrated_cluster: Path
         made.stop()
 
 
+@pytest.fixture
+def standby(postgresql_programs: tuple[Path, str | None], cluster: Cluster) -> Iterator[Cluster]:
+    """A running standby that follows the cluster."""
+    programs, user = postgresql_programs
+    with folder_of(user) as folder:
+        made = Cluster(programs, user, folder)
+        made.follow(cluster)
+        made.start()
+        yield made
+        made.stop()
+
+
 class Installation:
     """Receiver, worker and whatever else runs, as processes of their own on one database."""
 

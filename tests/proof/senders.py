@@ -37,6 +37,8 @@ class Senders:
     acknowledged: set[str] = field(default_factory=set)
     unanswered: list[dict[str, Any]] = field(default_factory=list)
     statuses: set[int] = field(default_factory=set)
+    # How long each answer of 200 took.
+    seconds: list[float] = field(default_factory=list)
 
     def start(self) -> None:
         self._stopped = threading.Event()
@@ -72,6 +74,7 @@ class Senders:
         return None
 
     def send(self, connection: http.client.HTTPConnection, event: dict[str, Any]) -> None:
+        began = time.perf_counter()
         try:
             status = deliver(connection, json.dumps(event).encode())[0]
         except (OSError, http.client.HTTPException):
@@ -81,6 +84,7 @@ class Senders:
         self.statuses.add(status)
         if status == 200:
             self.acknowledged.add(event["id"])
+            self.seconds.append(time.perf_counter() - began)
         else:
             self.unanswered.append(event)
 

@@ -1,15 +1,10 @@
 """A pooler in transaction mode between: each transaction may meet another connection of the server."""
 
-import os
-import shutil
-import subprocess
-import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 import sqlalchemy as sa
 from sqlmodel import col, select
@@ -18,7 +13,8 @@ from consumer.facts.settings import Settings
 from consumer.facts.store import SchemaError, Store
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Payout, Refund
-from tests.proof.cluster import Cluster, folder_of
+from tests.proof.cluster import Cluster
+from tests.proof.pooler import run_pooler
 from tests.proof.test_kills import trade
 from tests.thoroughness import for_run
 
@@ -28,36 +24,15 @@ EVENTS = for_run(short=150, full=3_000)
 @pytest.fixture
 def pooled_url(postgresql_programs: tuple[Path, str | None], cluster: Cluster) -> Iterator[str]:
     """The address of a pooler with three connections to the cluster, for as many as ask."""
-    program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
-    if program is None:
-        pytest.skip("no pgbouncer is installed")  # a machine may lack it; a complete run fails here
-    _, user = postgresql_programs
-    with folder_of(user) as folder:
-        settings = folder / "pooler.ini"
-        settings.write_text(
-            f"[databases]\n* = host={cluster.folder} user=cuadre\n[pgbouncer]\nlisten_addr=\nunix_socket_dir={folder}\n"
-            f"auth_type=any\npool_mode=transaction\ndefault_pool_size=3\nlogfile={folder}/log\npidfile={folder}/pid\n"
-        )
-        url = f"postgresql+psycopg://cuadre@/postgres?host={folder}&port=6432"
-        with (folder / "out").open("wb") as out:
-            process = subprocess.Popen([program, settings], user=user, stdout=out, stderr=out)
-        try:
-            while process.poll() is None:
-                with suppress(psycopg.OperationalError):
-                    psycopg.connect(dbname="postgres", user="cuadre", host=str(folder), port=6432).close()
-                    break
-                time.sleep(0.02)
-            yield url
-        finally:
-            process.terminate()
-            process.wait()
+    with run_pooler(cluster, postgresql_programs[1], size=3) as pooler:
+        yield pooler.url
 
 
 def test_trade_through_a_pooler_is_stored_and_applied_once(
     pooled_url: str, cluster: Cluster, install: Callable[[str], Any], send: Callable[..., Any]
 ) -> None:
     """Receivers and workers that share three connections store every event once, and its effect counts once."""
-    installation = install(f"{pooled_url}&pooler=transaction")
+    installation = install(pooled_url)
     installation.serve(processes=2)
     installation.start("work", processes=2)
     senders = send(installation.port, trade)
@@ -91,7 +66,7 @@ def hasty(cluster: Cluster) -> None:
 def test_a_server_that_answers_before_the_disk_is_refused_behind_a_pooler(pooled_url: str) -> None:
     """A setting of the session would land on some other one, so the role must have it, and the start says so."""
     with (
-        closing(Store(f"{pooled_url}&pooler=transaction")) as store,
+        closing(Store(pooled_url)) as store,
         pytest.raises(SchemaError, match="ALTER ROLE … SET synchronous_commit = 'on'"),
         store.reading() as session,
     ):

@@ -16,30 +16,18 @@ from consumer.facts.store import Store
 from reconcile.runs.run import run
 from reconcile.tables.books import LocalInvoice
 from tests.merchant import settings_of
-from tests.proof.cluster import Cluster, folder_of
+from tests.proof.cluster import Cluster
 
 _COUNT = sa.text("SELECT count(*) FROM seen")
 _FOLLOWS = sa.text("SELECT pg_is_in_recovery()")
 
 
 @pytest.fixture
-def standby(postgresql_programs: tuple[Path, str | None], cluster: Cluster) -> Iterator[Cluster]:
-    """A standby that follows the cluster, which has a table of its own."""
-    programs, user = postgresql_programs
-    with closing(Store(cluster.url)) as store, store.transaction() as session:
-        session.execute(sa.text("CREATE TABLE seen (id INTEGER PRIMARY KEY)"))
-    with folder_of(user) as folder:
-        made = Cluster(programs, user, folder)
-        made.follow(cluster)
-        made.start()
-        yield made
-        made.stop()
-
-
-@pytest.fixture
 def replicated(cluster: Cluster, standby: Cluster) -> Iterator[Store]:
-    """The cluster's store, which reads what takes long from its standby."""
+    """The cluster's store, which reads what takes long from its standby; it has a table to look at."""
     with closing(Store(cluster.url, read_url=standby.url)) as store:
+        with store.transaction() as session:
+            session.execute(sa.text("CREATE TABLE seen (id INTEGER PRIMARY KEY)"))
         yield store
 
 

@@ -157,9 +157,14 @@ def learn(installation: Installation, connection: str, run: Run | None, *, error
     with installation.store.transaction() as session:
         take_turn(session, Turn.PERIODS)
         proposed = [_add(session, connection, claim, now) for claim in _list_new(session, connection, inputs)]
-        rules = {row.id or 0: row for row in list_rules(session, connection) if row.state in _WEIGHED}
+        rules = _list_weighed(session, connection)
         claims = {number: Claim(row.kind, row.subject, row.object) for number, row in rules.items()}
-        verdicts = weigh(replace(inputs, payers=empty_frame(PAYERS)), claims, known, since=now - _YEAR)
+    # Weighing may take as long as a run does, and no one else waits for it.
+    verdicts = weigh(replace(inputs, payers=empty_frame(PAYERS)), claims, known, since=now - _YEAR)
+    with installation.store.transaction() as session:
+        take_turn(session, Turn.PERIODS)
+        rules = {number: row for number, row in _list_weighed(session, connection).items() if number in claims}
+        proposed = [rules[row.id or 0] for row in proposed if row.id in rules]
         back = [row for row in rules.values() if _note(session, row, verdicts, error_bps, now)]
         for row in (*proposed, *back):
             session.refresh(row)
@@ -178,6 +183,10 @@ def list_rules(session: Session, connection: str) -> list[PayerRule]:
     """Return the rules of a connection, the best proved first."""
     mine = select(PayerRule).where(PayerRule.connection == connection)
     return list(session.exec(mine.order_by(col(PayerRule.bound_bps), col(PayerRule.id))))
+
+
+def _list_weighed(session: Session, connection: str) -> dict[int, PayerRule]:
+    return {row.id or 0: row for row in list_rules(session, connection) if row.state in _WEIGHED}
 
 
 def _list_new(session: Session, connection: str, inputs: Inputs) -> Iterator[Claim]:

@@ -79,6 +79,8 @@ def _check(name: str, value: object) -> Any:
         return tuple(sorted(value))
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise RulesError(f"[rules] {name} must be a whole number of zero or more, not {value!r}")
+    if name == "payer_error_bps" and not 0 < value < BPS:
+        raise RulesError(f"[rules] {name} must be between 1 and {BPS - 1} hundredths of a percent, not {value}")
     if "days" in name and value > _MOST_DAYS:
         raise RulesError(f"[rules] {name} must be at most {_MOST_DAYS} days, not {value}")
     return value

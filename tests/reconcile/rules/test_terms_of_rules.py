@@ -36,6 +36,7 @@ def test_no_tariff_is_no_tariff() -> None:
     [
         ({"fee_band": 5}, "fee_band is not a rule"),
         ({"set_pool": "25"}, "set_pool must be a whole number"),
+        ({"payer_error_bps": 0}, "payer_error_bps must be between 1 and 9999 hundredths of a percent, not 0"),
         ({"set_chance_bps": -1}, "set_chance_bps must be a whole number of zero or more, not -1"),
         ({"due_days": 36_501}, "due_days must be at most 36500 days, not 36501"),
         ({"days_to_bank": 10**30}, "days_to_bank must be at most 36500 days"),

@@ -32,6 +32,7 @@ GROUPS = {
             "Where alarms go, and what stands.",
             {"note": "reports.people:note"},
         ),
+        "declared": Row("reconcile.commands.fiscal:declared", "What was declared to the tax office, in versions."),
         "doctor": Row(
             "consumer.commands.operating:doctor_command",
             "Look at everything that could be wrong and say what to do.",
@@ -99,6 +100,10 @@ GROUPS = {
             "One payout, one customer or some days as a sealed PDF: every line, its evidence, who decided, and hashes.",
         ),
         "refunds": Row("consumer.commands.provider_writes:refunds", "Money on its way back to a payer."),
+        "tie-out": Row(
+            "reconcile.commands.fiscal:tie_out_command",
+            "What the tax office will compute of a month, against books, money and what was declared.",
+        ),
         "unmatch": Row(
             "reconcile.commands.decisions:unmatch", "Keep a payment and a document apart, or a payment unmatched."
         ),

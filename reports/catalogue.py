@@ -23,7 +23,18 @@ from consumer.facts.tables.sync import Drift
 from reconcile.journal.applied import read_applied
 from reconcile.kept import chunks, extracts, records
 from reconcile.tables.runs import Run
-from reports import bank, business, complements, disputes, fees, frames, journals, run_history, standing
+from reports import (
+    bank,
+    business,
+    complements,
+    disputes,
+    fees,
+    fiscal,
+    frames,
+    journals,
+    run_history,
+    standing,
+)
 from reports.control import Books, control
 from reports.frames import Part
 from reports.query import Query, Source
@@ -277,6 +288,8 @@ MAKERS: dict[str, Maker] = {
     "tax-returns": _of_objects(TaxReturn, business.tax_returns),
     "tax-invoices": _of_objects(TaxInvoice, business.tax_invoices),
     "payment-complements": complements.complement_rows,
+    "tax-tie-out": fiscal.tie_rows,
+    "tax-causes": fiscal.cause_rows,
     "drift": _drift,
     "run-diff": run_history.run_diff,
     "control": _control,
@@ -293,7 +306,17 @@ IN_COLUMNS: dict[str, Callable[[Source], Iterable[Part]]] = {
 }
 # These show what the provider says; a run only adds which payout a transfer is, or what a dispute is about.
 WITHOUT_RUN = frozenset(
-    {"disputes", "transfers", "statement-check", "tax-statements", "tax-returns", "tax-invoices", "drift"}
+    {
+        "disputes",
+        "transfers",
+        "statement-check",
+        "tax-statements",
+        "tax-returns",
+        "tax-invoices",
+        "tax-tie-out",
+        "tax-causes",
+        "drift",
+    }
 )
 
 # A workbook of payouts carries its detail, its exceptions and the totals that tie them.

@@ -112,6 +112,10 @@ HOMES = {
 }
 PURE = (
     "reconcile.rules",
+    "reconcile.fiscal.collecting",
+    "reconcile.fiscal.comparing",
+    "reconcile.fiscal.tie_out",
+    "reconcile.fiscal.witnesses",
     "reports.shapes.build",
     "reports.export",
     "reports.shapes.definitions",

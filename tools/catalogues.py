@@ -21,6 +21,9 @@ from consumer.facts.messages import is_translated
 from consumer.facts.tables.jobs import DIED
 from consumer.sync.streams import STREAMS
 from reconcile.closing.figures import FIGURES
+from reconcile.fiscal.comparing import Verdict
+from reconcile.fiscal.facts import causes, facts_of
+from reconcile.fiscal.witnesses import Witness
 from reconcile.rules.kinds import KINDS
 from reconcile.rules.outcomes import Code, Failure
 from reconcile.runs.comparison import OF_FRAMES, OF_ROWS, OF_SETTINGS
@@ -71,6 +74,9 @@ SECTIONS = {
     "register": "Registers of the tax office that people bring in, and why one cannot be kept.",
     "tax": "The tax control: figures of returns, witnesses, verdicts, and what cannot be declared.",
     "tax_cause": "Why a figure of one witness differs from another's.",
+    "tax_figure": "Figures of returns and of the tax control, by code.",
+    "tax_witness": "Who says a figure, or has to act.",
+    "tax_duty": "What is due on a day of the month after.",
     "tax_do": "What to do about such a cause.",
     "facts": "Amounts, currencies and tax ids that cannot be read.",
     "journal": "Why there is no journal, and what an account map or a layout cannot hold.",
@@ -221,12 +227,27 @@ def _find_declared() -> Iterator[tuple[str, str, set[str] | None]]:
     yield from (("consumer/alarms/states.py", f"alarm_kind.{kind}", set()) for kind in Kind)
     yield from (("consumer/alarms/wording.py", f"alarm.subject_{kind}", set()) for kind in ("digest", "test"))
     yield from (("reconcile/rules/outcomes.py", code.value, set()) for code in Failure)
+    yield from _find_of_tax()
     yield from (("reconcile/closing/figures.py", code, set(names)) for code, names in FIGURES.items())
     causes = {OF_ROWS: {"id"}, OF_FRAMES: set(), OF_SETTINGS: {"before", "after"}}
     yield from (("reconcile/runs/comparison.py", code, names) for codes, names in causes.items() for code in codes)
     yield from (
         ("reconcile/rules/outcomes.py", f"{part}.{code}", set()) for code in Code for part in ("title", "action")
     )
+
+
+def _find_of_tax() -> Iterator[tuple[str, str, set[str] | None]]:
+    """Yield what is said of the tax control: figures, witnesses, causes, duties, verdicts."""
+    own = [facts_of(country) for country in ("cl", "mx")]
+    codes = {code for country in own for code in (*country.monthly, *country.yearly)} | {"collected", "vouchers"}
+    sides = {cause.side for cause in causes().values()}
+    words = [
+        *(f"tax_figure.{code}" for code in codes), *(f"verdict.{verdict}" for verdict in Verdict),
+        *(f"tax_witness.{name}" for name in {*Witness, *sides}), "register.both",
+        *(f"{part}.{code}" for code in causes() for part in ("tax_cause", "tax_do")),
+        *(f"tax_duty.{duty.name}" for country in own for duty in country.duties),
+    ]  # fmt: skip
+    yield from (("reconcile/fiscal/tables.toml", word, set()) for word in words)
 
 
 def read_sources() -> str:

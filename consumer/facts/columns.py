@@ -77,7 +77,7 @@ _NAMES = {
         at calendar_ts closed_at created_at created_at_utc decided_at disabled_at expires_at finished_at
         found_at from imported_at last_used_at made_at occurred_at_utc planned_at received_at removed_at
         reopened_at returned_at revoked_at seen_at started_at succeeded_at_utc to weighed_at window_end window_start
-        due_at_utc opened_at_utc
+        due_at_utc opened_at_utc as_of_a as_of_b
     """,
     Kind.DECIMAL: "bound_pct fee_rate_pct rate_pct",
 }

@@ -118,6 +118,11 @@ def _to_time(value: object) -> object:
     return value
 
 
+def _to_number(value: object) -> object:
+    """Variables of the environment are text."""
+    return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
+
+
 def _to_hours(value: object) -> object:
     """Read `22:00-07:00`; hours may lie across midnight."""
     if isinstance(value, str):
@@ -165,6 +170,10 @@ Texts = Annotated[tuple[str, ...], BeforeValidator(_to_list)]
 Secrets = Annotated[tuple[SecretStr, ...], BeforeValidator(_to_list), AfterValidator(_check_secrets)]
 Key = Annotated[SecretStr, Field(min_length=1), AfterValidator(_check_key)]
 # A year at most, so that no sum of times leaves the calendar.
+# Which documents a sale by card has in Chile: the voucher, a boleta, or both.
+VoucherModel = Literal["voucher", "boleta", "both"]
+# Within how many months of a sale a note lowers its tax: two texts of the SII say three and six.
+NoteMonths = Annotated[Literal[3, 6], BeforeValidator(_to_number)]
 Seconds = Annotated[int, Field(ge=0, le=31_536_000)]
 SecretKey = Annotated[SecretStr, AfterValidator(_check_strength)]
 Database = Annotated[str, AfterValidator(_check_database)]
@@ -222,6 +231,8 @@ class Connection(BaseModel):
     mode: Literal["test", "live"]
     api_version: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]{1,40}$")
     tax_id: str | None = Field(default=None, repr=False)
+    voucher_model: VoucherModel = "voucher"
+    note_months: NoteMonths = 6
     provider_url: Url = ""  # that of the settings, unless the connection has an address of its own
 
     @model_validator(mode="before")
@@ -297,6 +308,8 @@ class Settings(LoginSettings):
     backup_keep: int = Field(default=14, gt=0, le=10_000)
     backup_passphrase: Annotated[SecretStr, AfterValidator(_check_passphrase)] | None = None
     tax_id: str | None = Field(default=None, repr=False)
+    voucher_model: VoucherModel = "voucher"
+    note_months: NoteMonths = 6
     signing_key: Annotated[SecretStr, AfterValidator(_check_signing_key)] | None = None
     tariff: dict[str, object] = Field(default_factory=dict)
     rules: dict[str, object] = Field(default_factory=dict)
@@ -318,6 +331,8 @@ class Settings(LoginSettings):
                 "country": self.country,
                 "api_version": self.api_version,
                 "tax_id": self.tax_id,
+                "voucher_model": self.voucher_model,
+                "note_months": self.note_months,
             }
         )
         for connection in (main, *self.connections):

@@ -1,6 +1,7 @@
 """Commands of the tax control: registers of tax authorities, what was declared, and how both tie out."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import click
@@ -13,18 +14,30 @@ from consumer.commands.terminal import (
     json_option,
     leave,
     limit_option,
+    login_name,
     on_connection,
     print_rows,
     say,
 )
+from consumer.facts.clock import local_date, utc_now
 from consumer.facts.installation import Connection, Installation, OpenInstallation
+from consumer.facts.messages import translate
+from consumer.facts.money import format_decimal
 from consumer.facts.work import Completion
 from reconcile.books.register_files import RegisterOutcome, import_register
-from reconcile.books.tax_registers import SIDES
+from reconcile.books.tax_registers import PERIOD, SIDES
 from reconcile.commands.files import print_files, status_of
-from reconcile.tables.fiscal import REGISTER_KEYS, RegisterFile
+from reconcile.fiscal.comparing import Tie, count_missing
+from reconcile.fiscal.declared import FILE, TYPED, DeclaredError, Wish, declare, list_declared, read_file
+from reconcile.fiscal.reading import read_world
+from reconcile.fiscal.tie_out import tie_out
+from reconcile.tables.fiscal import DECLARED_KEYS, REGISTER_KEYS, RegisterFile
 
 FILE_KEYS = ("connection", "file", "accepted", "imported", "side", "section", "period", "rows", "rejects")
+TIE_KEYS = (
+    "connection", "period", "figure", "witness_a", "amount_a", "witness_b", "amount_b", "difference", "explained",
+    "rest", "verdict", "as_of_a", "as_of_b", "causes",
+)  # fmt: skip
 
 
 @click.group()
@@ -91,3 +104,122 @@ def list_registers(
         found = session.exec(asked.order_by(sa.desc(col(RegisterFile.imported_at)), col(RegisterFile.sha256))).all()
         rows = [file.model_dump() for file in found]
     print_rows(rows[:limit], REGISTER_KEYS, as_json=as_json)
+
+
+@click.group()
+def declared() -> None:
+    """What was declared to the tax office, in versions."""
+
+
+@declared.command("set")
+@click.argument("period")
+@click.argument("code")
+@click.argument("amount")
+@click.option("--author", help="Who says so (default: the name you are logged in with).")
+@on_connection
+@json_option
+def set_figure(
+    installation: Installation, connection: Connection, *, period: str, code: str, amount: str, author: str | None,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """State a figure of a month (2026-10) or of an annual return (2026) as it was declared."""
+    _declare(installation, connection, [Wish(period, code, amount)], author, TYPED, as_json=as_json)
+
+
+@declared.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--author", help="Who says so (default: the name you are logged in with).")
+@on_connection
+@json_option
+def import_declared(
+    installation: Installation, connection: Connection, *, file: Path, author: str | None, as_json: bool
+) -> None:
+    """State figures from a CSV file with the columns period, code and amount, all or none."""
+    try:
+        wishes = read_file(file.read_bytes())
+    except OSError as error:
+        raise CommandError(f"{file.name}: cannot be read ({error.strerror})") from None
+    except DeclaredError as error:
+        raise CommandError(f"{file.name}: {error}") from None
+    _declare(installation, connection, wishes, author, FILE, as_json=as_json)
+
+
+def _declare(
+    installation: Installation, connection: Connection, wishes: list[Wish], author: str | None, source: str, *,
+    as_json: bool,
+) -> None:  # fmt: skip
+    try:
+        with installation.store.transaction() as session:
+            kept = declare(session, connection, wishes, author=author or login_name(), at=utc_now(), source=source)
+    except DeclaredError as error:
+        raise CommandError(str(error)) from None
+    if as_json:
+        print_rows([{"connection": connection.name, "kept": kept}], ("connection", "kept"), as_json=True)
+    else:
+        say(f"{kept} new, {len(wishes) - kept} as known")
+
+
+@declared.command("list")
+@connection_option(None)
+@limit_option
+@json_option
+@click.pass_obj
+def list_figures(
+    open_installation: OpenInstallation, *, connection_name: str | None, limit: int | None, as_json: bool
+) -> None:
+    """Every version of every declared figure, newest period first; those of pulled forms have version 0."""
+    installation = open_installation()
+    with installation.store.reading() as session:
+        rows = [
+            {**one.model_dump(), "amount": format_decimal(one.amount, one.currency)}
+            for found in installation.connections(connection_name)
+            for one in list_declared(session, found)
+        ]
+    print_rows(rows[:limit], DECLARED_KEYS, as_json=as_json)
+
+
+@click.command("tie-out")
+@click.option("--period", default="", help="A month, YYYY-MM, or a year (default: last month).")
+@click.option("--check", is_flag=True, help="Exit 3 where a rest is left.")
+@connection_option(None)
+@json_option
+@click.pass_obj
+def tie_out_command(
+    open_installation: OpenInstallation, *, period: str, check: bool, connection_name: str | None, as_json: bool
+) -> None:
+    """What the tax office will compute of a month, against books, money and what was declared."""
+    if period and not PERIOD.fullmatch(period) and not (period.isdigit() and len(period) == len("2026")):
+        raise CommandError("--period takes a month as 2026-10, or a year", Completion.MISUSED)
+    installation, rows, is_open = open_installation(), [], False
+    with installation.store.reading() as session:
+        for connection in installation.connections(connection_name):
+            today = local_date(utc_now(), connection.country.zone)
+            month = period or f"{today.replace(day=1) - timedelta(days=1):%Y-%m}"
+            world = read_world(session, connection, today=today)
+            ties = tie_out(world, month)
+            rows += [_to_tie_row(tie, connection) for tie in ties]
+            is_open |= any(tie.rest for tie in ties if tie.withheld is None)
+            missing, listed = count_missing(world.register.papers, world.xml.papers, month)
+            if world.xml.is_known and missing:
+                say(f"{connection.name} {month}: XML missing for {missing} of {listed}")
+    shown = rows if as_json else [{**row, "verdict": translate(f"verdict.{row['verdict']}", "en")} for row in rows]
+    keys = TIE_KEYS if as_json else tuple(key for key in TIE_KEYS if key not in {"as_of_a", "as_of_b", "explained"})
+    print_rows(shown, keys, as_json=as_json)
+    if check and is_open:
+        leave(Completion.PARTLY_DONE)
+
+
+def _to_tie_row(tie: Tie, connection: Connection) -> dict[str, object]:
+    currency, sums = connection.country.currency, dict[str, int]()
+    for part in tie.parts:
+        sums[part.cause] = sums.get(part.cause, 0) + part.amount
+    amounts = {
+        "amount_a": tie.a.amount, "amount_b": tie.b.amount, "difference": tie.difference, "explained": tie.explained,
+        "rest": tie.rest,
+    }  # fmt: skip
+    return {
+        "connection": connection.name, "period": tie.period, "figure": tie.figure, "witness_a": tie.a.witness.value,
+        "witness_b": tie.b.witness.value, "verdict": tie.verdict.value, "as_of_a": tie.a.as_of,
+        "as_of_b": tie.b.as_of, "causes": {cause: format_decimal(sums[cause], currency) for cause in sorted(sums)},
+        **{name: None if amount is None else format_decimal(amount, currency) for name, amount in amounts.items()},
+    }  # fmt: skip

@@ -240,6 +240,25 @@ _CATALOGUE = (
         unsummed=("amount", "balance_before", "balance_after"),
     ),
     Definition(
+        "tax-tie-out",
+        _with_connection(
+            "period country figure witness_a amount_a witness_b amount_b difference explained rest verdict as_of_a "
+            "as_of_b"
+        ),
+        sort=("connection", "period", "figure", "witness_a", "witness_b"),
+        range_on="period",
+        unsummed=("amount_a", "amount_b", "difference", "explained", "rest"),
+    ),
+    Definition(
+        "tax-causes",
+        _with_connection(
+            "period figure cause side doc_key counterparty_tax_id amount tax opened_on age_days suggested_action"
+        ),
+        sort=("connection", "period", "figure", "cause", "doc_key"),
+        range_on="period",
+        unsummed=("amount", "tax"),
+    ),
+    Definition(
         "drift",
         to_columns("connection stream id kind field ours theirs"),
         sort=("connection", "stream", "id", "field"),

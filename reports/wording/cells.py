@@ -110,6 +110,14 @@ _HERE = {
     ("adjustments", "after"): _WITH_AMOUNTS,
     ("adjustments", "kind"): _of("about"),
     ("document-changes", "field"): _of("field"),
+    ("register-files", "side"): _of("register"),
+    ("tax-tie-out", "figure"): _of("tax_figure"),
+    ("tax-tie-out", "witness_a"): _of("tax_witness"),
+    ("tax-tie-out", "witness_b"): _of("tax_witness"),
+    ("tax-causes", "figure"): _of("tax_figure"),
+    ("tax-causes", "cause"): _of("tax_cause"),
+    ("tax-causes", "side"): _of("tax_witness"),
+    ("tax-causes", "suggested_action"): Wording(lambda _, language, cause: word("tax_do", cause, language), ("cause",)),
 }
 # Columns that hold what people are called or wrote, and what was erased of it: a quick look.
 _OF_PEOPLE = frozenset({

@@ -1,0 +1,197 @@
+"""Pure: collected money against the books, the vouchers of a month, and what Mexico's tax office would compute."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import date, timedelta
+from typing import NamedTuple
+
+from reconcile.fiscal.comparing import Part, Side, Tie, Verdict
+from reconcile.fiscal.witnesses import Complement, Paper, Payment, State, Witness, World
+
+TRANSFER = "bank_transfer"
+CARDS = frozenset({"credit_card", "debit_card", "prepaid_card", "card"})
+_VOUCHER, _RECEIPTS = "48", frozenset({"39", "41"})
+_CLAIMS = frozenset({"30", "32", "33", "34", "39", "41", "43", "55", "56", "110", "111", "I"})
+
+
+class VoucherDay(NamedTuple):
+    """One row of the daily detail of vouchers, as the merchant types it in."""
+
+    on: date
+    payments: int
+    total: int
+    with_receipt: int
+
+
+def tie_collected(world: World, period: str) -> Tie:
+    """Tie the money of a month with the documents issued in it: what of it pays other months, or none."""
+    paid = [payment for payment in world.payments if payment.period == period]
+    issued = {
+        paper.key: paper
+        for paper in world.books.papers
+        if paper.period == period and paper.kind in _CLAIMS and paper.state is State.VALID
+    }
+    known = {paper.key for paper in world.books.papers if paper.period != period and paper.state is State.VALID}
+    parts = [_of_payment(payment, known) for payment in paid if payment.doc_key not in issued]
+    here: defaultdict[str, int] = defaultdict(int)
+    other: defaultdict[str, int] = defaultdict(int)
+    for payment in world.payments:
+        (here if payment.period == period else other)[payment.doc_key] += payment.amount
+    for key, paper in issued.items():
+        if other[key]:
+            parts.append(Part("period_shift", -other[key], key, 0, paper.on, paper.tax_id))
+        if left := paper.total - here[key] - other[key]:
+            parts.append(Part("not_collected" if left > 0 else "amount_differs", -left, key, 0, paper.on, paper.tax_id))
+    collected = sum(payment.amount for payment in paid) if world.collected_as_of else None
+    billed = sum(paper.total for paper in issued.values()) if world.books.is_known else None
+    return Tie(
+        period, "collected", Side(Witness.COLLECTED, collected, world.collected_as_of),
+        Side(Witness.BOOKS, billed, world.books.as_of), tuple(parts),
+    )  # fmt: skip
+
+
+def _of_payment(payment: Payment, known: AbstractSet[str]) -> Part:
+    if payment.doc_key:
+        cause = "period_shift" if payment.doc_key in known else "not_in_books"
+    else:
+        cause = "transfer_without_document" if payment.subtype == TRANSFER else "payment_without_document"
+    return Part(cause, payment.amount, payment.doc_key or payment.id, payment.vat, payment.on, payment.tax_id)
+
+
+def tie_vouchers(world: World, period: str) -> Tie:
+    """Tie cards of a month with the register's sum of vouchers; the provider says both, so it proves transmission.
+
+    Where receipts replace vouchers, or both are issued, the figures are shown without a verdict.
+    """
+    days = voucher_days(world.payments, period)
+    collected = sum(day.total for day in days) if world.collected_as_of else None
+    shown = [paper for paper in world.register.papers if paper.kind == _VOUCHER and paper.period == period]
+    listed = sum(paper.total for paper in shown) if world.register.is_known else None
+    doubled = [
+        Part("both_voucher_and_boleta", 0, payment.doc_key, payment.vat, payment.on, payment.tax_id)
+        for payment in world.payments
+        if payment.period == period and payment.subtype in CARDS and payment.doc_kind in _RECEIPTS
+    ]
+    parts, model = [], world.terms.voucher_model
+    if collected is not None and listed is not None and model == "voucher" and collected > listed:
+        parts.append(Part("vouchers_to_add", collected - listed))
+    return Tie(
+        period, "vouchers", Side(Witness.COLLECTED, collected, world.collected_as_of),
+        Side(Witness.REGISTER, listed, world.register.as_of), (*parts, *(doubled if model != "boleta" else ())),
+        None if model == "voucher" or None in (collected, listed) else Verdict.SHOWN,
+    )  # fmt: skip
+
+
+def voucher_days(payments: Sequence[Payment], period: str) -> list[VoucherDay]:
+    """Return a row for each day of a month, also for days without a card payment."""
+    on = date.fromisoformat(f"{period}-01")
+    days: dict[date, VoucherDay] = {}
+    while f"{on:%Y-%m}" == period:
+        days[on] = VoucherDay(on, 0, 0, 0)
+        on += timedelta(days=1)
+    for payment in payments:
+        if payment.period == period and payment.subtype in CARDS:
+            day = days[payment.on]
+            doubled = payment.amount if payment.doc_kind in _RECEIPTS else 0
+            days[payment.on] = VoucherDay(
+                day.on, day.payments + 1, day.total + payment.amount, day.with_receipt + doubled
+            )
+    return list(days.values())
+
+
+class _Sale(NamedTuple):
+    """The VAT of one invoice: what the tax office computes by month, what was collected, and what counts twice."""
+
+    office: dict[str, int]
+    collected: dict[str, int]
+    extra: dict[str, list[Part]]
+
+
+def tie_computed(world: World, period: str) -> Tie:
+    """Tie the VAT that Mexico's tax office would compute with the VAT of the money that was collected.
+
+    An invoice paid at once counts in its month, one paid later by the days of its complements, a note against the
+    invoice it refers to.
+    """
+    papers = {paper.key: paper for paper in world.xml.papers if paper.side == "sales"}
+    sales: defaultdict[str, _Sale] = defaultdict(lambda: _Sale({}, {}, {}))
+    for key, month, amount, part in _office_entries(papers, world.complements):
+        sale = sales[key]
+        sale.office[month] = sale.office.get(month, 0) + amount
+        if part is not None:
+            sale.extra.setdefault(month, []).append(part)
+    for payment in world.payments:
+        if payment.doc_key and payment.vat:
+            months = sales[payment.doc_key].collected
+            months[payment.period] = months.get(payment.period, 0) + payment.vat
+    known = {paper.key for paper in world.register.papers}
+    parts = [part for key, sale in sorted(sales.items()) for part in _explain(key, sale, papers, known, period)]
+    office = sum(sale.office.get(period, 0) for sale in sales.values()) if world.xml.is_known else None
+    money = sum(sale.collected.get(period, 0) for sale in sales.values()) if world.collected_as_of else None
+    return Tie(
+        period, "vat_caused", Side(Witness.TAX_OFFICE, office, world.xml.as_of),
+        Side(Witness.COLLECTED, money, world.collected_as_of), tuple(parts), _withhold(world, period),
+    )  # fmt: skip
+
+
+def _withhold(world: World, period: str) -> Verdict | None:
+    """Return no verdict where the list of the tax office names documents whose XML is not here."""
+    here = {paper.key for paper in world.xml.papers}
+    listed = (paper for paper in world.register.papers if paper.side == "sales" and paper.period == period)
+    is_short = any(paper.state is State.VALID and paper.key not in here for paper in listed)
+    return Verdict.NOT_ASKED if is_short and world.xml.is_known else None
+
+
+def _office_entries(
+    papers: Mapping[str, Paper], complements: Sequence[Complement]
+) -> Iterator[tuple[str, str, int, Part | None]]:
+    """Yield the invoice, month and VAT of everything that the tax office adds up, and the cause where it should not."""
+    for paper in papers.values():
+        if paper.state is not State.VALID:
+            continue
+        if paper.kind == "I" and paper.method != "PPD":
+            yield paper.key, paper.period, paper.vat, None
+        elif paper.kind == "E":
+            yield paper.ref_key or paper.key, paper.period, -paper.vat, None
+    seen: set[tuple[str, int, int]] = set()
+    for one in sorted(complements, key=lambda each: (each.on, each.key)):
+        if (host := papers.get(one.key)) is None or host.state is not State.VALID:
+            continue
+        invoice = papers.get(one.paid_key)
+        mark = (one.paid_key, one.instalment, one.paid)
+        cause = "rep_on_pue" if invoice and invoice.method == "PUE" else "rep_duplicate" if mark in seen else ""
+        seen.add(mark)
+        part = Part(cause, one.vat, one.paid_key, one.vat, one.on, invoice.tax_id if invoice else "") if cause else None
+        yield one.paid_key, one.period, one.vat, part
+
+
+def _explain(
+    key: str, sale: _Sale, papers: Mapping[str, Paper], known: set[str], period: str
+) -> Iterator[Part]:  # fmt: skip
+    extra = sale.extra.get(period, [])
+    yield from extra
+    left = sale.office.get(period, 0) - sale.collected.get(period, 0) - sum(part.amount for part in extra)
+    if not left:
+        return
+    paper = papers.get(key)
+    counted_twice = sum(part.amount for parts in sale.extra.values() for part in parts)
+    office = sum(sale.office.values()) - counted_twice
+    cause = _name_cause(paper, key in known, office, sum(sale.collected.values()))
+    if cause:
+        yield Part(cause, left, key, left, paper.on if paper else None, paper.tax_id if paper else "")
+
+
+def _name_cause(paper: Paper | None, is_listed: bool, office: int, collected: int) -> str:  # noqa: FBT001 - a row
+    """Name why the tax office and the money differ about an invoice; a global one explains no payment."""
+    if paper is None:
+        return "xml_missing" if is_listed else "not_in_register"
+    if paper.is_global:
+        return ""
+    if paper.state is not State.VALID:
+        return "cancelled_alive" if collected else ""
+    if paper.method != "PPD":
+        return "pue_unpaid" if collected <= office else "amount_differs"
+    if office == collected:
+        return "period_shift"
+    return "rep_missing" if office < collected else "amount_differs"

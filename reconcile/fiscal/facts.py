@@ -1,0 +1,89 @@
+"""The tables of the tax control, read once from data: figures, formulas, what may be declared, duties and causes."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A sum over documents of a register: the side, the sign of each kind, and the column that is added up."""
+
+    code: str
+    side: str
+    signs: Mapping[str, int]
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why two witnesses differ: the side that acts, and the exception it is on the work list, if any."""
+
+    code: str
+    side: str
+    exception: str = ""
+    severity: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """A day of the month after on which something is due; `bank` moves it to the next bank day."""
+
+    name: str
+    day: int
+    bank: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Country:
+    """What holds in one country."""
+
+    figures: Mapping[str, Figure]
+    formulas: Mapping[str, Mapping[str, int]]
+    monthly: frozenset[str]
+    yearly: frozenset[str]
+    carried: frozenset[str]
+    link: Mapping[str, str]
+    link_year: Mapping[str, str]
+    annual: Mapping[str, str]
+    duties: tuple[Duty, ...]
+
+
+@cache
+def _read() -> dict[str, Any]:
+    return tomllib.loads(files("reconcile.fiscal").joinpath("tables.toml").read_text(encoding="utf-8"))
+
+
+def _to_signs(names: list[str]) -> dict[str, int]:
+    return {name.removeprefix("-"): -1 if name.startswith("-") else 1 for name in names}
+
+
+@cache
+def facts_of(country: str) -> Country:
+    """Return the tables of a country."""
+    own = _read()[country]
+    figures = {
+        code: Figure(code, row["side"], _to_signs(row["kinds"]), row["column"]) for code, row in own["figures"].items()
+    }
+    formulas = {code: _to_signs(parts) for code, parts in own["formulas"].items()}
+    declared = own["declared"]
+    return Country(
+        figures,
+        formulas,
+        frozenset({*figures, *formulas, *(part for parts in formulas.values() for part in parts), *declared["month"]}),
+        frozenset(declared["year"]),
+        frozenset(own["carried"]["lines"]),
+        declared["link"],
+        declared["link_year"],
+        declared["annual"],
+        tuple(Duty(name, row["day"], row["bank"]) for name, row in own["duties"].items()),
+    )
+
+
+@cache
+def causes() -> Mapping[str, Cause]:
+    """Return every cause by its code."""
+    return {code: Cause(code, **row) for code, row in _read()["causes"].items()}

@@ -1,0 +1,250 @@
+"""What all witnesses of a connection say, read from the tables: the one query module of the tax control."""
+
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime
+from decimal import ROUND_HALF_UP, Decimal
+
+import msgspec
+import sqlalchemy as sa
+from sqlmodel import Session, col, select
+
+from consumer.facts.clock import local_date, to_instant
+from consumer.facts.installation import Connection
+from consumer.facts.tables.provider import TaxInvoice
+from consumer.facts.tables.sync import Checkpoint
+from consumer.facts.taxids import TaxIdError, to_tax_id
+from reconcile.books.register_files import read_rows
+from reconcile.fiscal.declared import read_declared
+from reconcile.fiscal.witnesses import Complement, Paper, Payment, Said, State, Terms, World
+from reconcile.kept import chunks
+from reconcile.kept.records import last_run
+from reconcile.tables.books import InvoiceFile, LocalInvoice
+from reconcile.tables.fiscal import FiscalDocument, FiscalPayment, FiscalRelation, RegisterFile, RegisterRow
+from reconcile.tables.runs import Run
+
+_STREAM = "tax-invoices"
+_STATES = {
+    "registro": State.VALID, "vigente": State.VALID, "cancelado": State.CANCELLED, "reclamado": State.CLAIMED,
+    "valid": State.VALID, "cancelled": State.CANCELLED, "replaced": State.REPLACED,
+}  # fmt: skip
+_DAY = len("2026-10-31")
+
+
+def read_world(session: Session, connection: Connection, *, today: date) -> World:
+    """Read every witness of a connection; the newest run says what was collected."""
+    run = last_run(session, connection.name, today=today)
+    books, link = _read_books(session, connection), _read_link(session, connection)
+    register = _read_register(session, connection, books)
+    return World(
+        Terms(connection.country_code, connection.voucher_model, connection.note_months),
+        books=books,
+        # Without files of its own the register is what the provider shows of it.
+        register=register if register.is_known else link,
+        link=link if register.is_known else Said(),
+        xml=_read_xml(session, connection),
+        payments=list(_read_payments(session, run)) if run else (),
+        collected_as_of=run.started_at if run else None,
+        complements=list(_read_complements(session, connection)),
+        declared=read_declared(session, connection),
+    )
+
+
+def _read_books(session: Session, connection: Connection) -> Said:
+    asked = sa.select(sa.func.max(col(InvoiceFile.imported_at))).where(col(InvoiceFile.connection) == connection.name)
+    documents = session.exec(select(LocalInvoice).where(LocalInvoice.connection == connection.name)).all()
+    days = {document.doc_key: document.issue_date for document in documents}
+    papers = [
+        Paper(
+            key=document.doc_key, side="sales", kind=document.doc_type, period=f"{document.issue_date:%Y-%m}",
+            net=document.net or 0, exempt=document.exempt or 0, vat=document.vat or 0, total=document.total,
+            state=State.VALID if document.status == "valid" else State.CANCELLED, on=document.issue_date,
+            tax_id=document.customer_tax_id, method=document.payment_method.upper(),
+            ref_key=_key_of_reference(document), ref_on=days.get(_key_of_reference(document)),
+        )
+        for document in documents
+        if document.currency == connection.country.currency
+    ]  # fmt: skip
+    return Said(papers, session.scalar(asked))
+
+
+def _key_of_reference(document: LocalInvoice) -> str:
+    if not document.ref_number:
+        return ""
+    if document.country == "mx":
+        return f"mx:uuid:{document.ref_number.lower()}"
+    return f"cl:{document.ref_type}::{document.ref_number}"
+
+
+def _read_register(session: Session, connection: Connection, books: Said) -> Said:
+    asked = sa.select(sa.func.max(col(RegisterFile.as_of))).where(col(RegisterFile.connection) == connection.name)
+    rows = read_rows(session, connection.name)
+    days = {paper.key: paper.on for paper in books.papers} | {_key_of(row): row.issue_date for row in rows}
+    substitutes = _read_replaced(session, connection.name)
+    papers = [_to_paper(row, days, substitutes) for row in rows if row.currency == connection.country.currency]
+    return Said(papers, session.scalar(asked))
+
+
+def _read_replaced(session: Session, connection: str) -> set[str]:
+    mine = (col(FiscalDocument.connection) == connection, col(FiscalDocument.replaced_by) != "")
+    return set(session.scalars(sa.select(col(FiscalDocument.doc_key)).where(*mine)))
+
+
+def _key_of(row: RegisterRow) -> str:
+    if row.uuid:
+        return f"mx:uuid:{row.uuid}"
+    if row.count is not None:
+        return f"sum:{row.side}:{row.kind}:{row.period}"
+    return f"cl:{row.kind}::{row.folio}" if row.side == "sales" else f"cl:{row.kind}:{row.issuer_tax_id}:{row.folio}"
+
+
+def _to_paper(row: RegisterRow, days: Mapping[str, date | None], substitutes: set[str]) -> Paper:
+    key, ref_key = _key_of(row), f"cl:{row.ref_kind}::{row.ref_folio}" if row.ref_folio else ""
+    state = _STATES.get(row.state, State.WAITING)
+    return Paper(
+        key=key, side=row.side, kind=row.kind, period=row.period, net=row.net or 0, exempt=row.exempt or 0,
+        vat=row.vat or 0, total=row.total, on=row.issue_date,
+        state=State.REPLACED if state is State.CANCELLED and key in substitutes else state,
+        tax_id=row.receiver_tax_id if row.side == "sales" else row.issuer_tax_id, is_sum=row.count is not None,
+        ref_key=ref_key, ref_on=days.get(ref_key),
+    )  # fmt: skip
+
+
+def _read_link(session: Session, connection: Connection) -> Said:
+    """Read the register as the provider shows it; sums of a month come without a receiver."""
+    mine = (TaxInvoice.connection == connection.name, TaxInvoice.mode == connection.mode)
+    bodies = session.exec(select(TaxInvoice.body).where(*mine, col(TaxInvoice.gone_at).is_(None))).all()
+    if not bodies:
+        return Said()
+    papers = [paper for body in bodies if (paper := _of_link(msgspec.json.decode(body), connection)) is not None]
+    point = session.get(Checkpoint, (connection.name, _STREAM))
+    return Said(papers, point.pulled_at if point else None)
+
+
+def _of_link(body: dict[str, object], connection: Connection) -> Paper | None:
+    row = msgspec.convert(body, _TaxInvoice, strict=False)
+    form = row.institution_invoice
+    month, _, year = (row.tax_period or "").partition("/")
+    if not year or row.currency != connection.country.currency:
+        return None
+    side = "sales" if row.issue_type == "issued" else "purchases"
+    other = row.receiver if side == "sales" else row.issuer
+    tax_id = _tax_id(other.id if other else "", connection.country_code)
+    is_sum = form.total_documents is not None or other is None
+    owner = "" if side == "sales" else tax_id
+    key = f"sum:{side}:{form.document_type}:{year}-{month}" if is_sum else (
+        f"mx:uuid:{row.number.lower()}" if connection.country_code == "mx"
+        else f"cl:{form.document_type}:{owner}:{row.number}"
+    )  # fmt: skip
+    return Paper(
+        key=key, side=side, kind=form.document_type, period=f"{year}-{month}", net=row.net_amount or 0,
+        exempt=form.exempt_amount or 0, vat=form.vat_amount or 0, total=row.total_amount or 0,
+        state=State.CLAIMED if form.rejected_at or form.invoice_status == "rejected" else
+        State.WAITING if form.invoice_status == "pending" else State.VALID,
+        on=_to_day(row.date, connection.country.zone), tax_id=tax_id, is_sum=is_sum,
+    )  # fmt: skip
+
+
+class _Party(msgspec.Struct):
+    id: str = ""
+
+
+class _Form(msgspec.Struct):
+    document_type: str = ""
+    vat_amount: int | None = None
+    exempt_amount: int | None = None
+    total_documents: int | None = None
+    invoice_status: str | None = None
+    rejected_at: str | None = None
+
+
+class _TaxInvoice(msgspec.Struct):
+    currency: str
+    number: str = ""
+    issue_type: str = ""
+    date: str | None = None
+    tax_period: str | None = None
+    net_amount: int | None = None
+    total_amount: int | None = None
+    issuer: _Party | None = None
+    receiver: _Party | None = None
+    institution_invoice: _Form = msgspec.field(default_factory=_Form)
+
+
+def _tax_id(text: str, country: str) -> str:
+    try:
+        return to_tax_id(text, country) if text else ""
+    except TaxIdError:
+        return text
+
+
+def _to_day(text: str | None, zone: str) -> date | None:
+    if not text:
+        return None
+    return date.fromisoformat(text) if len(text) == _DAY else local_date(to_instant(text), zone)
+
+
+def _read_xml(session: Session, connection: Connection) -> Said:
+    rows = session.exec(select(FiscalDocument).where(FiscalDocument.connection == connection.name)).all()
+    if not rows:
+        return Said()
+    home = connection.country.currency
+    relations = select(FiscalRelation).where(FiscalRelation.connection == connection.name)
+    refers = {one.doc_key: one.other_key for one in session.exec(relations.order_by(col(FiscalRelation.line).desc()))}
+    papers = [
+        Paper(
+            key=row.doc_key, side="sales" if row.direction == "issued" else "purchases", kind=row.kind,
+            period=row.period, net=_to_home(row.net, row, home), exempt=_to_home(row.exempt, row, home),
+            vat=_to_home(row.vat, row, home), total=_to_home(row.total, row, home),
+            state=_STATES.get(row.status, State.WAITING), on=row.issue_date,
+            tax_id=row.receiver_tax_id if row.direction == "issued" else row.issuer_tax_id,
+            no_debit_right=row.no_debit_right, third_party=row.third_party, method=row.payment_method.upper(),
+            is_global=bool(row.global_of), ref_key=refers.get(row.doc_key, ""),
+        )
+        for row in rows
+    ]  # fmt: skip
+    return Said(papers, max(row.updated_at for row in rows))
+
+
+def _to_home(amount: int, row: FiscalDocument, home: str) -> int:
+    """Return an amount in the country's money, half up; both have two decimals, or the document is of that money."""
+    if row.currency == home or not row.rate:
+        return amount
+    return int((Decimal(amount) * Decimal(row.rate)).quantize(Decimal(1), ROUND_HALF_UP))
+
+
+def _read_complements(session: Session, connection: Connection) -> Iterator[Complement]:
+    zone = connection.country.zone
+    for row in session.exec(select(FiscalPayment).where(FiscalPayment.connection == connection.name)):
+        on = local_date(row.paid_at, zone)
+        rate = Decimal(row.rate) if row.rate else Decimal(1)
+        vat = int((Decimal(row.vat) * rate).quantize(Decimal(1), ROUND_HALF_UP))
+        yield Complement(row.doc_key, row.paid_key, f"{on:%Y-%m}", on, row.instalment, row.paid, vat)
+
+
+def _read_payments(session: Session, run: Run) -> Iterator[Payment]:
+    """Read payments as the run applied them, each part once; what is left of one pays no document."""
+    left: dict[str, int] = {}
+    seen: set[tuple[object, ...]] = set()
+    last: dict[str, Payment] = {}
+    for row in chunks.read_lines(session, run, paid_out=None):
+        mark = (row["resource_id"], row["doc_key"], row["line"])
+        if row["resource_type"] != "payment_intent" or row["local_date"] is None or mark in seen:
+            continue
+        seen.add(mark)
+        name = row["resource_id"]
+        payment = Payment(
+            name, row["local_date"], row["resource_subtype"] or "", row["applied_amount"] or 0, row["doc_key"] or "",
+            row["doc_date"], row["doc_type"] or "", row["vat_moved"] or 0, row["customer_tax_id"] or "",
+        )  # fmt: skip
+        left[name] = left.get(name, 0) + (row["amount_signed"] or 0) - (payment.amount if payment.doc_key else 0)
+        last[name] = payment
+        if payment.doc_key:
+            yield payment
+    for name, amount in left.items():
+        if amount:
+            yield last[name]._replace(amount=amount, doc_key="", doc_on=None, doc_kind="", vat=0)
+
+
+def newest(*moments: datetime | None) -> datetime | None:
+    """Return the latest of the moments that are known."""
+    return max((at for at in moments if at is not None), default=None)

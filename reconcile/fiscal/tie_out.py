@@ -1,0 +1,194 @@
+"""Pure: every tie of one period, from what all witnesses say."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta
+
+from reconcile.fiscal.collecting import tie_collected, tie_computed, tie_vouchers
+from reconcile.fiscal.comparing import Part, Side, Tie, Verdict, add_up, compare, explain_declared
+from reconcile.fiscal.facts import Country, Figure, facts_of
+from reconcile.fiscal.witnesses import Figures, Paper, Said, State, Witness, World
+
+_NO_FIGURES = Figures({})
+# The register of a month takes documents in until the tenth of the next one.
+_LAST_DAY_OF_REGISTER = 10
+_NOTES = frozenset({"60", "61", "E"})
+_MONTHS = 12
+
+
+def tie_out(world: World, period: str) -> list[Tie]:
+    """Return every tie of a month, or of a year as YYYY those of its annual return."""
+    country = facts_of(world.terms.country)
+    if len(period) == len("2026"):
+        return list(_tie_year(world, country, period))
+    ties = [
+        *_tie_registers(world, country, period),
+        *_tie_declared(world, country, period),
+        *_tie_form(world, country, period),
+        tie_collected(world, period),
+    ]
+    if world.terms.country == "cl":
+        return [*ties, tie_vouchers(world, period)]
+    computed = tie_computed(world, period)
+    return [*ties, computed, _tie_with_return(world, computed, period)]
+
+
+def end_of(period: str) -> date:
+    """Return the last day of a month."""
+    first = date.fromisoformat(f"{period}-01")
+    return (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+
+
+def _is_open(said: Said, period: str) -> bool:
+    """Return True if the register was asked for before it was whole."""
+    return said.as_of is not None and said.as_of.date() <= end_of(period) + timedelta(days=_LAST_DAY_OF_REGISTER)
+
+
+def _amount(said: Said, figure: Figure, period: str) -> int | None:
+    return add_up(said.papers, figure, period) if said.is_known else None
+
+
+def _tie_registers(world: World, country: Country, period: str) -> Iterator[Tie]:
+    """Tie the books with the register, and the register with the same as the provider shows it."""
+    withheld = Verdict.REGISTER_OPEN if _is_open(world.register, period) else None
+    pairs = [(Witness.BOOKS, world.books, Witness.REGISTER, world.register)]
+    if world.link.is_known:
+        pairs.append((Witness.REGISTER, world.register, Witness.LINK, world.link))
+    for one, said, other, against in pairs:
+        for code, figure in country.figures.items():
+            if figure.side == "purchases" and one is Witness.BOOKS:
+                continue
+            a, b = _amount(said, figure, period), _amount(against, figure, period)
+            if not a and not b:
+                continue
+            known = a is not None and b is not None
+            parts = tuple(compare(said.papers, against.papers, figure, period)) if known else ()
+            yield Tie(
+                period,
+                code,
+                Side(one, a, said.as_of),
+                Side(other, b, against.as_of),
+                parts,
+                withheld if known else None,
+            )
+
+
+def _tie_declared(world: World, country: Country, period: str) -> Iterator[Tie]:
+    """Tie each figure of the register with the declared one, and what the form computes of them."""
+    declared = (world.declared or {}).get(period, _NO_FIGURES)
+    groups = {code: _groups(world, figure, period) for code, figure in country.figures.items()}
+    if world.terms.country != "cl":
+        return
+    withheld = Verdict.REGISTER_OPEN if _is_open(world.register, period) else None
+    sums = {code: _amount(world.register, figure, period) for code, figure in country.figures.items()}
+    for code, parts in country.formulas.items():
+        groups[code] = _join(groups, {part: sign for part, sign in parts.items() if part in country.figures})
+        is_known = world.register.is_known and not parts.keys() & country.carried - declared.amounts.keys()
+        terms = (sign * (sums.get(part) or declared.amounts.get(part, 0)) for part, sign in parts.items())
+        sums[code] = sum(terms) if is_known else None
+    for code, amount in sums.items():
+        stated = declared.amounts.get(code)
+        if not amount and stated is None:
+            continue
+        types = len(country.formulas.get(code, {code: 1}))
+        explained: list[Part] = []
+        if amount is not None and stated is not None:
+            explained = explain_declared(amount - stated, groups[code], types=types)
+        yield Tie(
+            period, code, Side(Witness.REGISTER, amount, world.register.as_of),
+            Side(Witness.DECLARED, stated, declared.as_of), tuple(explained),
+            None if amount is None or stated is None else withheld,
+        )  # fmt: skip
+
+
+def _join(groups: Mapping[str, Mapping[str, Sequence[Part]]], signs: Mapping[str, int]) -> dict[str, list[Part]]:
+    joined: dict[str, list[Part]] = {}
+    for code, sign in signs.items():
+        for cause, parts in groups[code].items():
+            joined.setdefault(cause, []).extend(part._replace(amount=sign * part.amount) for part in parts)
+    return joined
+
+
+def _groups(world: World, figure: Figure, period: str) -> dict[str, list[Part]]:
+    """Return documents that a return may treat otherwise than the register does, by why: register less return."""
+    groups: dict[str, list[Part]] = {}
+    in_register = {paper.key for paper in world.register.papers}
+    plain = {paper.key: paper for paper in world.xml.papers}
+    for paper in world.register.papers:
+        sign = figure.signs.get(paper.kind, 0)
+        if paper.period != period or paper.side != figure.side or not sign or paper.is_sum:
+            continue
+        amount = sign * (paper.vat if figure.column == "vat" else paper.exempt)
+        known = plain.get(paper.key)
+        if paper.state is State.CLAIMED:
+            groups.setdefault("claimed", []).append(_to_part("claimed", -amount, paper))
+        elif paper.state is not State.VALID:
+            continue
+        elif known and known.no_debit_right:
+            groups.setdefault("note_without_debit_right", []).append(
+                _to_part("note_without_debit_right", amount, paper)
+            )
+        elif paper.kind in _NOTES and _is_late(paper, world.terms.note_months):
+            groups.setdefault("note_late", []).append(_to_part("note_late", amount, paper))
+    for paper in world.books.papers:
+        amount = figure.signs.get(paper.kind, 0) * (paper.vat if figure.column == "vat" else paper.exempt)
+        is_mine = paper.side == figure.side and paper.period == period and paper.state is State.VALID
+        if is_mine and amount and world.register.is_known and paper.key not in in_register:
+            groups.setdefault("not_in_register", []).append(_to_part("not_in_register", -amount, paper))
+    return groups
+
+
+def _to_part(cause: str, amount: int, paper: Paper) -> Part:
+    return Part(cause, amount, paper.key, paper.vat, paper.on, paper.tax_id)
+
+
+def _is_late(note: Paper, months: int) -> bool:
+    """Return True if a note came more than so many months after the document it refers to."""
+    if note.on is None or note.ref_on is None:
+        return False
+    month = note.ref_on.year * _MONTHS + note.ref_on.month - 1 + months
+    year, index = divmod(month, _MONTHS)
+    last = min(note.ref_on.day, end_of(f"{year}-{index + 1:02}").day)
+    return note.on > date(year, index + 1, last)
+
+
+def _tie_form(world: World, country: Country, period: str) -> Iterator[Tie]:
+    """Tie the declared totals with what the form computes of the declared lines."""
+    declared = (world.declared or {}).get(period, _NO_FIGURES)
+    for code, parts in country.formulas.items():
+        lines = {part: declared.amounts[part] for part in parts if part in declared.amounts}
+        if code in declared.amounts and lines:
+            computed = sum(parts[part] * amount for part, amount in lines.items())
+            yield Tie(
+                period, code, Side(Witness.DECLARED, declared.amounts[code], declared.as_of),
+                Side(Witness.COMPUTED, computed, declared.as_of),
+            )  # fmt: skip
+
+
+def _tie_with_return(world: World, computed: Tie, period: str) -> Tie:
+    """Tie what the tax office would compute with the declared VAT; what the money explains may explain it too."""
+    declared = (world.declared or {}).get(period, _NO_FIGURES)
+    stated = declared.amounts.get("vat_caused")
+    groups: dict[str, list[Part]] = {}
+    for part in computed.parts:
+        groups.setdefault(part.cause, []).append(part)
+    side = Side(Witness.DECLARED, stated, declared.as_of)
+    if computed.a.amount is None or stated is None:
+        return Tie(period, "vat_caused", computed.a, side)
+    parts = explain_declared(computed.a.amount - stated, groups, types=1)
+    return Tie(period, "vat_caused", computed.a, side, tuple(parts), computed.withheld)
+
+
+def _tie_year(world: World, country: Country, year: str) -> Iterator[Tie]:
+    """Tie the annual return with the sum of twelve monthly ones; with fewer there is no sum."""
+    declared = world.declared or {}
+    annual = declared.get(year, _NO_FIGURES)
+    for code, monthly in country.annual.items():
+        months = [declared.get(f"{year}-{month:02}", _NO_FIGURES) for month in range(1, _MONTHS + 1)]
+        amounts = [figures.amounts.get(monthly) for figures in months]
+        whole = None if None in amounts else sum(amount for amount in amounts if amount is not None)
+        times: list[datetime] = [figures.as_of for figures in months if figures.as_of]
+        yield Tie(
+            year, code, Side(Witness.DECLARED, annual.amounts.get(code), annual.as_of),
+            Side(Witness.COMPUTED, whole, max(times, default=None)),
+            withheld=Verdict.NOT_FILED if whole is None or code not in annual.amounts else None,
+        )  # fmt: skip

@@ -1,0 +1,129 @@
+"""What witnesses say of a period: tax documents, payments, declared figures; plain rows, pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Witness(StrEnum):
+    """Who says a figure."""
+
+    BOOKS = "books"
+    REGISTER = "register"
+    LINK = "register_link"  # the same register as the provider shows it
+    XML = "xml"
+    COLLECTED = "collected"
+    FEES = "fees"
+    DECLARED = "declared"
+    COMPUTED = "computed"  # of declared lines, as the form does it
+    TAX_OFFICE = "tax_office"  # what the tax office would compute
+
+
+class State(StrEnum):
+    """Whether a document counts for its witness."""
+
+    VALID = "valid"
+    CANCELLED = "cancelled"
+    REPLACED = "replaced"
+    CLAIMED = "claimed"
+    WAITING = "waiting"  # in the register, but not in its section that counts
+
+
+class Paper(NamedTuple):
+    """A tax document as one witness sees it, or with `is_sum` the sum of a month's documents of a kind."""
+
+    key: str
+    side: str
+    kind: str
+    period: str
+    net: int = 0
+    exempt: int = 0
+    vat: int = 0
+    total: int = 0
+    state: State = State.VALID
+    on: date | None = None
+    tax_id: str = ""
+    is_sum: bool = False
+    # The document that a note refers to, and its day.
+    ref_on: date | None = None
+    ref_key: str = ""
+    no_debit_right: bool = False
+    third_party: int = 0
+    method: str = ""
+    is_global: bool = False
+
+
+class Payment(NamedTuple):
+    """Money of one local day as it was applied to one document, or to none; what went back is below zero."""
+
+    id: str
+    on: date
+    subtype: str
+    amount: int
+    doc_key: str = ""
+    doc_on: date | None = None
+    doc_kind: str = ""
+    vat: int = 0
+    tax_id: str = ""
+
+    @property
+    def period(self) -> str:
+        return f"{self.on:%Y-%m}"
+
+
+class Complement(NamedTuple):
+    """What a payment complement says was paid of one document."""
+
+    key: str
+    paid_key: str
+    period: str
+    on: date
+    instalment: int
+    paid: int
+    vat: int
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one witness says, and as of when; None of both where it was never asked."""
+
+    papers: Sequence[Paper] = ()
+    as_of: datetime | None = None
+
+    @property
+    def is_known(self) -> bool:
+        return self.as_of is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Declared figures of one period by code, and when the newest of them was stated."""
+
+    amounts: Mapping[str, int]
+    as_of: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a country and a connection ask for: the model of vouchers, months in which a note lowers tax."""
+
+    country: str
+    voucher_model: str = "voucher"
+    note_months: int = 6
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """All that is known of a connection, of every period."""
+
+    terms: Terms
+    books: Said = Said()
+    register: Said = Said()
+    link: Said = Said()
+    xml: Said = Said()
+    payments: Sequence[Payment] = ()
+    collected_as_of: datetime | None = None
+    complements: Sequence[Complement] = ()
+    declared: Mapping[str, Figures] | None = None

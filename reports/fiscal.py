@@ -1,0 +1,88 @@
+"""The tax control as reports: each figure of a period with its two witnesses, and every cause of a difference."""
+
+from collections.abc import Iterator
+from datetime import date
+
+from sqlmodel import Session
+
+from consumer.facts.installation import Connection
+from consumer.facts.messages import translate
+from reconcile.fiscal.comparing import Part, Tie
+from reconcile.fiscal.facts import causes
+from reconcile.fiscal.reading import read_world
+from reconcile.fiscal.tie_out import end_of, tie_out
+from reconcile.fiscal.witnesses import World
+from reports.query import Source
+from reports.shapes.spans import Row, Span
+
+_YEAR = len("2026")
+
+
+def find_periods(world: World, span: Span) -> list[str]:
+    """Return the months, and years of annual returns, that a register, an XML or a declared figure is of."""
+    papers = (paper.period for said in (world.register, world.xml) for paper in said.papers)
+    known = {*papers, *(world.declared or {})}
+    return sorted(period for period in known if _is_within(period, span))
+
+
+def _is_within(period: str, span: Span) -> bool:
+    if len(period) == _YEAR:
+        return span.overlaps(date(int(period), 1, 1), date(int(period), 12, 31))
+    return span.overlaps(date.fromisoformat(f"{period}-01"), end_of(period))
+
+
+def list_ties(session: Session, connection: Connection, span: Span, *, today: date) -> Iterator[Tie]:
+    world = read_world(session, connection, today=today)
+    for period in find_periods(world, span):
+        yield from tie_out(world, period)
+
+
+def tie_rows(source: Source) -> Iterator[Row]:
+    """Yield a row for each figure of each period."""
+    for connection in source.query.connections:
+        for tie in list_ties(source.session, connection, source.query.span, today=source.as_of):
+            yield to_row(tie, connection)
+
+
+def to_row(tie: Tie, connection: Connection) -> Row:
+    return {
+        "period": tie.period,
+        "country": connection.country_code,
+        "figure": tie.figure,
+        "witness_a": tie.a.witness.value,
+        "amount_a": tie.a.amount,
+        "witness_b": tie.b.witness.value,
+        "amount_b": tie.b.amount,
+        "difference": tie.difference,
+        "explained": tie.explained,
+        "rest": tie.rest,
+        "verdict": tie.verdict.value,
+        "as_of_a": tie.a.as_of,
+        "as_of_b": tie.b.as_of,
+        "connection": connection.name,
+    }
+
+
+def cause_rows(source: Source) -> Iterator[Row]:
+    """Yield a row for each cause of each figure; days count from the document's own."""
+    for connection in source.query.connections:
+        for tie in list_ties(source.session, connection, source.query.span, today=source.as_of):
+            for part in tie.parts:
+                yield to_cause(tie, part, connection, source.as_of)
+
+
+def to_cause(tie: Tie, part: Part, connection: Connection, as_of: date) -> Row:
+    return {
+        "period": tie.period,
+        "figure": tie.figure,
+        "cause": part.cause,
+        "side": causes()[part.cause].side,
+        "doc_key": part.doc_key or None,
+        "counterparty_tax_id": part.tax_id or None,
+        "amount": part.amount,
+        "tax": part.tax,
+        "opened_on": part.on,
+        "age_days": max(0, (as_of - part.on).days) if part.on else None,
+        "suggested_action": translate(f"tax_do.{part.cause}", "en"),
+        "connection": connection.name,
+    }

@@ -32,7 +32,6 @@ GROUPS = {
             "Where alarms go, and what stands.",
             {"note": "reports.people:note"},
         ),
-        "declared": Row("reconcile.commands.fiscal:declared", "What was declared to the tax office, in versions."),
         "doctor": Row(
             "consumer.commands.operating:doctor_command",
             "Look at everything that could be wrong and say what to do.",
@@ -73,6 +72,7 @@ GROUPS = {
             "consumer.commands.provider_writes:billing",
             "Invoices the provider makes for subscriptions; those of your own books are under `invoices`.",
         ),
+        "declared": Row("reconcile.commands.fiscal:declared", "What was declared to the tax office, in versions."),
         "decline": Row("reconcile.commands.decisions:decline", "Turn down a suggested pair."),
         "disputes": Row(
             "consumer.commands.disputes:make_group",

@@ -58,7 +58,7 @@ def declare(
         try:
             read.append((wish, to_minor(wish.amount.strip(), currency)))
         except MoneyError:
-            raise DeclaredError("tax.not_an_amount", text=wish.amount[:30], currency=currency) from None
+            raise DeclaredError("tax.not_declarable", text=wish.amount[:30], currency=currency) from None
     take_turn(session, Turn.BOOKS)
     return sum(_keep(session, connection, wish, amount, author, at, source) for wish, amount in read)
 

@@ -24,11 +24,13 @@ KINDS: dict[type, type] = {AutoString: str, UtcDateTime: datetime}
 # What these show is read from whole objects of the provider, or from two runs; their own tests fill them.
 OTHERWISE = {
     "/approvals", "/closed-figures", "/drift", "/payment-complements", "/run-diff", "/search", "/statement-check",
-    "/tax-invoices", "/tax-returns", "/tax-statements", "/transfers",
+    "/tax-invoices", "/tax-returns", "/tax-statements", "/transfers", "/tax-causes",
+    "/tax-tie-out",
 }  # fmt: skip
 LEFT_OUT = {
     "account_movement", "account_statement", "approval_request", "journal_entry", "result_chunk", "run",
-    "tax_invoice", "tax_return", "tax_statement", "transfer",
+    "tax_invoice", "tax_return", "tax_statement", "transfer", "fiscal_document", "fiscal_payment",
+    "register_row", "declared_figure",
 }  # fmt: skip
 
 

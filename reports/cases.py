@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.meaning import leaves_of
-from reconcile.desk import decisions
+from reconcile.desk import casework, decisions
 from reconcile.desk.decisions import Pair
 from reconcile.kept import chunks, extracts
 from reconcile.rules.outcomes import WITHOUT_DOCUMENT
@@ -46,6 +46,7 @@ class Case:
     newest_of_document: int
     # False if the document has no balance; one that the run does not hold may have some.
     is_document_open: bool
+    comments: Mapping[str, str]
 
     @property
     def newest_decision(self) -> int:
@@ -75,7 +76,17 @@ def find_case(
     document = chunks.find_document(session, run, row.doc_key) if run and row.doc_key else None
     is_open = document is None or document["balance"] != 0
     return Case(
-        row, evidence, payment, candidates, stand, changes, decided, _runs(session, row, changes), newest, is_open
+        row,
+        evidence,
+        payment,
+        candidates,
+        stand,
+        changes,
+        decided,
+        _runs(session, row, changes),
+        newest,
+        is_open,
+        casework.find_comments(session, connection, exception_id),
     )
 
 

@@ -35,6 +35,7 @@ DOORS = {
         "reconcile.kept.snapshots",
         "reconcile.rules.at_risk",
         "reconcile.rules.outcomes",
+        "reconcile.desk.casework",
         "reconcile.desk.decisions",
         "reconcile.desk.ties",
         "reconcile.runs.close_period",

@@ -64,6 +64,7 @@ SECTIONS = {
     "tax_state": "The state of a tax document.",
     "tax_verdict": "What became of one tax document of a file.",
     "channel": "Why a message about alarms did not reach its channel.",
+    "casework": "Comments and files of an exception.",
     "closing": "Periods that are closed and opened again.",
     "check": "What to look at before days are closed.",
     "bank_column": "What the columns of a bank's sheet hold, on the page where they are confirmed.",

@@ -63,6 +63,33 @@ class ExceptionChange(SQLModel, table=True):
     after: str = ""
 
 
+class ExceptionComment(SQLModel, table=True):
+    """What a person said about an exception; never rewritten."""
+
+    __tablename__ = "exception_comment"
+
+    id: int | None = Field(default=None, primary_key=True)
+    connection: str
+    exception_id: str = Field(index=True)
+    at: datetime = moment(optional=False)
+    author: str
+    text: str
+
+
+class Mention(SQLModel, table=True):
+    """A person named in a comment, by their login; `seen_at` is when they opened the exception after it."""
+
+    __tablename__ = "mention"
+
+    comment_id: int = Field(primary_key=True)
+    login: str = Field(primary_key=True)
+    connection: str
+    exception_id: str = Field(index=True)
+    at: datetime = moment(optional=False)
+    author: str
+    seen_at: datetime | None = moment()
+
+
 class Decision(SQLModel, table=True):
     """What a person decided about a pair or an exception: a constraint on every later run."""
 

@@ -1,8 +1,10 @@
 """Where people decide: the page of one exception, the page of one document, and how a form becomes a decision."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import date
 
+import sqlalchemy as sa
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlmodel import Session
@@ -11,7 +13,7 @@ from consumer.facts.clock import local_date
 from consumer.facts.installation import Connection
 from consumer.facts.messages import translate
 from consumer.facts.money import MoneyError, to_minor
-from reconcile.desk import decisions
+from reconcile.desk import casework, decisions
 from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
 from reconcile.kept.families import find_family
 from reconcile.tables.desk import ExceptionRow
@@ -39,8 +41,11 @@ def show_case(connection: str, exception_id: str) -> ResponseReturnValue:
         named = cases.find_named(session, connection, wanted, amount=_amount_in(wanted, own)) if wanted else None
         found = cases.find_case(session, runs, connection, exception_id, named)
         owners = find_owners(session, connection)
+        mentions = casework.unseen(session, [connection], desk.reader().name)
     if found is None:
         abort(404)
+    if any(one.exception_id == exception_id for one in mentions):
+        _note_seen(connection, exception_id)
     as_of = max((run.as_of for run in runs), default=found.row.last_seen_on)
     calendar = calendars_of(desk.installation(), [own], runs)[connection]
     return render_template(
@@ -57,6 +62,12 @@ def show_case(connection: str, exception_id: str) -> ResponseReturnValue:
     )
 
 
+def _note_seen(connection: str, exception_id: str) -> None:
+    """Note that the reader, who is named in a comment, has seen it; where no row is taken it stays unseen."""
+    with suppress(sa.exc.OperationalError, sa.exc.InternalError), desk.installation().store.transaction() as session:
+        casework.see(session, connection, exception_id, desk.reader().name, at=desk.now())
+
+
 @case.post("/<connection>/<exception_id>/<action>")
 def decide(connection: str, exception_id: str, action: str) -> ResponseReturnValue:
     """Take one decision; refuse a stale or impossible one with the reason."""
@@ -68,6 +79,9 @@ def decide(connection: str, exception_id: str, action: str) -> ResponseReturnVal
     refused = decide_one(action, connection, exception_id, version=version)
     if refused is not None:
         flash(refused, "alert")
+        if action == "comment":
+            # What was written stays in its field.
+            return show_case(connection, exception_id)
     else:
         flash(translate(f"done.{action}", desk.language()), "done")
     return redirect(url_for("case.show", connection=connection, exception_id=exception_id))
@@ -96,6 +110,12 @@ def _set_follow_up(session: Session, connection: str, exception_id: str, signed:
 
 def _note(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
     decisions.note(session, connection, exception_id, signed, text=desk.form_text("note"), version=version)
+
+
+def _comment(session: Session, connection: str, exception_id: str, signed: Signature, _version: int) -> None:
+    logins = [login for login, is_active in find_owners(session, connection).items() if is_active]
+    said = Signature(signed.author, request.form.get("text", ""), signed.at)
+    casework.comment(session, connection, exception_id, said, logins=logins)
 
 
 def _resolve(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
@@ -149,7 +169,7 @@ EDITS: dict[str, Decide] = {
     "resolve": _resolve,
     "reopen": _reopen,
 }
-_SELF_EXPLAINING = ("assign", "due", "note")
+_SELF_EXPLAINING = ("assign", "comment", "due", "note")
 ACTIONS: dict[str, Decide] = {
     **EDITS,
     "match": _match_named,
@@ -158,6 +178,7 @@ ACTIONS: dict[str, Decide] = {
     "decline": _about_a_pair(decisions.decline),
     "withdraw": _about_a_pair(decisions.withdraw),
     "adjust": _adjust,
+    "comment": _comment,
 }
 
 

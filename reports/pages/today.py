@@ -12,7 +12,7 @@ from sqlmodel import Session
 from consumer.facts.completeness import complete_until
 from consumer.facts.installation import Connection
 from consumer.facts.messages import translate
-from reconcile.desk import payers
+from reconcile.desk import casework, payers
 from reconcile.desk.payers import RuleState
 from reconcile.tables.runs import Run
 from reports import bookkeeping, morning, operations, run_history, standing, trends
@@ -92,6 +92,7 @@ def show() -> ResponseReturnValue:
         shown = [trend(session, connection) for connection in desk.connections()]
         by_name = {run.connection: run for run in runs}
         warned = list(warnings(runs))
+        named = casework.unseen(session, desk.names(), desk.reader().name)
         waiting = bookkeeping.waiting_approvals(session, desk.names(), now=desk.now())
         rules = payers.list_to_decide(session, desk.names())
         complete = [(c.name, complete_until(session, c.name, trends.EVENTS)) for c in desk.connections()]
@@ -105,6 +106,7 @@ def show() -> ResponseReturnValue:
         waiting=len(waiting),
         sent_back=sum(rule.state == RuleState.SENT_BACK for rule in rules),
         proposed=sum(rule.state == RuleState.PROPOSED for rule in rules),
+        named=named,
         statuses=statuses,
         codes=codes,
         newest=newest,

@@ -310,3 +310,20 @@ def test_the_payment_of_a_document_is_ticked_on_its_page(
     assert kept(reconciled, Decision) == []
     desk.post("/documents/main/match", data={**sent, "pick": "pi_2/0"})
     assert [(row.resource_id, row.doc_key) for row in kept(reconciled, Decision)] == [("pi_2", "cl:33::1105")]
+
+
+def test_a_comment_names_a_person_who_finds_it_on_today(
+    act: Callable[..., str], app: Flask, login: Callable[..., FlaskClient], reconciled: Installation
+) -> None:
+    """It stands in the history; the person named sees it on Today until they open the exception."""
+    with reconciled.store.transaction() as session:
+        add_user(session, to_user("rosa@tienda.test", "una clave de rosa", Role.FINANCE, now=utc_now()))
+    refused = act("comment", text="@nadie <b>mire</b>")
+    assert "no es una persona que vea esto" in refused
+    assert "@nadie &lt;b&gt;mire&lt;/b&gt;</textarea>" in refused
+    assert "Comentario guardado." in act("comment", text="@rosa ¿conoce este pago?")
+    rosa = login(app, "rosa@tienda.test", "una clave de rosa")
+    assert "ana@tienda.test lo nombra en un comentario" in text_of(rosa, "/")
+    assert "@rosa ¿conoce este pago?" in text_of(rosa, CASE)
+    assert "lo nombra en un comentario" not in text_of(rosa, "/")
+    assert "visto" in text_of(rosa, CASE)

@@ -14,4 +14,4 @@ def to_row(kind: str, data: Mapping[str, object], seen: Observation) -> Provider
 
 
 def columns(row: ProviderObject) -> dict[str, Any]:
-    return row.model_dump(exclude={"body"})
+    return row.model_dump(exclude={"body", "written_at"})

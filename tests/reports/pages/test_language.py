@@ -159,7 +159,10 @@ def is_of_programs(code: str) -> bool:
 
 def is_of_two_countries(code: str) -> bool:
     """Return True if a sentence speaks of files or rules of the other country by their names."""
-    groups = "books facts kind expected field rule note country journal stream report tolerance column"
+    groups = (
+        "books facts kind expected field rule note country journal stream report tolerance column "
+        "tax tax_cause tax_do tax_duty tax_figure"
+    )
     return code.partition(".")[0] in groups.split()
 
 

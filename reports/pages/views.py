@@ -39,6 +39,8 @@ PLACES = {
     "tax-returns": "tax-returns",
     "tax-invoices": "tax-invoices",
     "complements": "payment-complements",
+    "tie-out": "tax-tie-out",
+    "tax-causes": "tax-causes",
     "drift": "drift",
     "run-diff": "run-diff",
     "control": "control",

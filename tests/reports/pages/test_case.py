@@ -175,7 +175,7 @@ def test_a_separation_is_undone_by_a_button(act: Callable[..., str], reconciled:
     page = act("withdraw", resource_id="pi_2", doc_key="cl:33::1105", reason="sí era", seen=separation.id)
     assert "Deshecho; se verá" in page
     assert {row.kind: row.undone_by for row in kept(reconciled, Decision)} == {"unmatch": 2, "withdraw": 2}
-    assert "No vale ninguna decisión sobre pi_2 y cl:33::1105" in act(
+    assert "No vale ninguna decisión sobre $50.000 y Factura electrónica 1105" in act(
         "withdraw", resource_id="pi_2", doc_key="cl:33::1105", reason="otra vez", seen=0
     )
 

@@ -87,8 +87,8 @@ def test_a_sale_shows_its_tax_documents_and_three_balances(shelf: FlaskClient, r
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
     assert "Documentos tributarios de esta venta" in text
     assert "OP-87 75.000 25.000 40.000 no sigue" in text
-    assert "Documentos tributarios: total menos complementos y notas 49.500" in text
-    assert "Documentos tributarios: lo que deja el último complemento 40.000" in text
+    assert "Documentos tributarios: total menos pagos declarados y notas 49.500" in text
+    assert "Documentos tributarios: lo que deja el último pago declarado 40.000" in text
     assert "Dinero del proveedor: total menos los pagos 50.000" in text
 
 
@@ -107,7 +107,7 @@ def test_what_is_left_is_accepted_as_what_it_is(accept: Callable[..., str], reco
         "ana@tienda.test",
     )
     # A person who still looks at the page of before decides on what was changed meanwhile.
-    assert "Alguien decidió sobre cl:33::1105" in accept(kind="rounding", reason="otra")
+    assert "Alguien decidió sobre Factura electrónica 1105" in accept(kind="rounding", reason="otra")
 
 
 def test_what_was_accepted_is_undone_on_its_page(
@@ -123,7 +123,7 @@ def test_what_was_accepted_is_undone_on_its_page(
     assert "<button>Deshacer</button>" not in page
     assert "pagó igual" in page
     again = shelf.post("/documents/main", data={**form, "seen": 0}, follow_redirects=True).get_data(as_text=True)
-    assert "No vale ninguna decisión sobre cl:33::1105: no hay nada que deshacer." in again
+    assert "No vale ninguna decisión sobre Factura electrónica 1105: no hay nada que deshacer." in again
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_what_was_accepted_is_undone_on_its_page(
     [
         ({"kind": "write_off", "amount": "12,5", "reason": "x"}, "12,5 no es un monto en CLP."),
         ({"kind": "write_off", "amount": "1.2.3", "reason": "x"}, "1.2.3 no es un monto en CLP."),
-        ({"kind": "write_off", "amount": "80.000", "reason": "x"}, "a lo más el total de cl:33::1105"),
+        ({"kind": "write_off", "amount": "80.000", "reason": "x"}, "a lo más el total de Factura electrónica 1105"),
         ({"kind": "write_off", "amount": "", "reason": " "}, "Falta el motivo."),
         ({"kind": "gift", "reason": "x"}, "no es uno de rounding, bank_fee"),
     ],

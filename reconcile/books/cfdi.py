@@ -1,5 +1,6 @@
 """CFDI 3.3 and 4.0 with their payment complements, read by local names; pure."""
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from uuid import UUID
@@ -23,6 +24,7 @@ from reconcile.books.tax_documents import (
     to_moment,
     to_money,
     to_party,
+    to_stated_money,
 )
 
 ROOT = "Comprobante"
@@ -35,7 +37,8 @@ _NO_CURRENCY = "XXX"
 _NOTES = ("01", "02", "03", "07")
 _MEXICO = COUNTRIES["mx"]
 _ZONE = ZoneInfo(_MEXICO.zone)
-_SERIES, _FOLIO = 25, 40
+_SERIES, _FOLIO, _NAME, _CODE, _OPERATION = 25, 40, 300, 10, 100
+_INSTALMENT = re.compile(r"[0-9]{1,3}")
 
 
 def read_cfdi(root: Element) -> TaxDocument:
@@ -50,23 +53,25 @@ def read_cfdi(root: Element) -> TaxDocument:
     stamp = next((part.attrib for part in inside if local_name(part) == "TimbreFiscalDigital"), None)
     if stamp is None or not stamp.get("UUID"):
         raise NoStampError("tax.no_stamp")
+    if kind != "P" and said.get("Moneda") == _NO_CURRENCY:
+        raise TaxXmlError("facts.unknown_currency", currency=_NO_CURRENCY)
     uuid, currency = _to_uuid(stamp["UUID"]), _to_currency(said.get("Moneda", ""))
     issuer, receiver = (_attributes(parts, name) for name in ("Emisor", "Receptor"))
     issued_at = to_moment(said.get("Fecha", ""), _ZONE, "Fecha")
     relations = tuple(_list_relations(root))
     ref_number = _choose_reference(kind, relations)
     net, exempt, vat = _read_parts(root, parts, currency)
-    total = to_money(said.get("Total"), currency, "Total")
+    total = to_stated_money(said.get("Total"), currency, "Total")
     return TaxDocument(
         doc_key=f"mx:uuid:{uuid}", country="mx", kind=kind,
-        issuer_tax_id=to_party(issuer.get("Rfc", ""), "mx"), issuer_name=issuer.get("Nombre", ""),
-        receiver_tax_id=to_party(receiver.get("Rfc", ""), "mx"), receiver_name=receiver.get("Nombre", ""),
+        issuer_tax_id=to_party(issuer.get("Rfc", ""), "mx"), issuer_name=issuer.get("Nombre", "")[:_NAME],
+        receiver_tax_id=to_party(receiver.get("Rfc", ""), "mx"), receiver_name=receiver.get("Nombre", "")[:_NAME],
         series=said.get("Serie", "")[:_SERIES], folio=said.get("Folio", "")[:_FOLIO], uuid=uuid,
         issued_at=issued_at, issue_date=issued_at.date(), currency=currency, rate=said.get("TipoCambio", ""),
         net=net, exempt=exempt, vat=vat,
         withheld=to_money(_attributes(parts, "Impuestos").get("TotalImpuestosRetenidos"), currency, "Impuestos"),
-        total=total, payable=total, payment_method=said.get("MetodoPago", ""),
-        payment_form=said.get("FormaPago", ""), due_date=None, global_of=_read_global(parts),
+        total=total, payable=total, payment_method=said.get("MetodoPago", "")[:_CODE],
+        payment_form=said.get("FormaPago", "")[:_CODE], due_date=None, global_of=_read_global(parts),
         third_party=_sum_third_party(parts, currency), no_debit_right=False, order_ref="",
         ref_type="", ref_number=ref_number, seal=said.get("Sello", ""), relations=relations,
         payments=tuple(_list_payments(inside)) if kind == "P" else (),
@@ -119,7 +124,8 @@ def _read_parts(root: Element, parts: Mapping[str, Element], currency: str) -> t
         taxes = [tax for line in lines for tax in _list_taxes(line)]
     of_exempt = (tax for tax in taxes if tax.get("Impuesto") == _VAT and tax.get("TipoFactor") == _EXEMPT)
     exempt = sum(to_money(tax.get("Base"), currency, "Base") for tax in of_exempt)
-    net = to_money(said.get("SubTotal"), currency, "SubTotal") - to_money(said.get("Descuento"), currency, "Descuento")
+    before = to_stated_money(said.get("SubTotal"), currency, "SubTotal")
+    net = before - to_money(said.get("Descuento"), currency, "Descuento")
     return net - exempt, exempt, vat
 
 
@@ -131,7 +137,7 @@ def _list_taxes(taxes: Element | None) -> Iterator[Attributes]:
 def _read_global(parts: Mapping[str, Element]) -> str:
     """Return the period that a global invoice sums up: year and months, two of which are written as one number."""
     said = _attributes(parts, "InformacionGlobal")
-    return f"{said.get('Año', '?')}-{said.get('Meses', '?')}" if said else ""
+    return f"{said.get('Año', '?')[:4]}-{said.get('Meses', '?')[:2]}" if said else ""
 
 
 def _sum_third_party(parts: Mapping[str, Element], currency: str) -> int:
@@ -172,11 +178,11 @@ def _to_settlement(
     )
     instalment = paid.get("NumParcialidad", "1")
     return Settlement(
-        payment_number=number, line=line, paid_at=paid_at, payment_form=said.get("FormaDePagoP", ""),
+        payment_number=number, line=line, paid_at=paid_at, payment_form=said.get("FormaDePagoP", "")[:_CODE],
         currency=currency, rate=said.get("TipoCambioP", ""), amount=amount,
-        operation=said.get("NumOperacion", "").strip(), paid_uuid=uuid,
+        operation=said.get("NumOperacion", "").strip()[:_OPERATION], paid_uuid=uuid,
         paid_key=f"mx:uuid:{uuid}" if uuid else "", series=paid.get("Serie", "")[:_SERIES],
-        folio=paid.get("Folio", "")[:_FOLIO], instalment=int(instalment) if instalment.isdecimal() else 0,
+        folio=paid.get("Folio", "")[:_FOLIO], instalment=int(instalment) if _INSTALMENT.fullmatch(instalment) else 0,
         paid_currency=owed, balance_before=before, paid=part, balance_after=after,
         equivalence=paid.get("EquivalenciaDR") or paid.get("TipoCambioDR", ""), vat=_sum_paid_vat(document, owed),
     )  # fmt: skip

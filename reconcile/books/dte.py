@@ -19,6 +19,7 @@ from reconcile.books.tax_documents import (
     to_day,
     to_money,
     to_party,
+    to_stated_money,
 )
 from reconcile.rules.kinds import CREDIT_NOTES, KINDS, Role
 
@@ -31,7 +32,7 @@ _ORDER = "801"
 _CURRENCIES = {"": _CHILE.currency, "PESO CL": _CHILE.currency, "DOLAR USA": "USD", "EURO": "EUR"}
 _ANNULS, _CORRECTS_AMOUNT = "1", "3"
 _CLAIMS = frozenset(code for code, (role, _) in KINDS["cl"].items() if role is not Role.NO_SALE)
-_LONGEST = 90
+_LONGEST, _NAME, _CODE = 90, 300, 10
 
 
 def list_documents(root: Element) -> Iterator[Element]:
@@ -56,6 +57,7 @@ def read_dte(body: Element) -> TaxDocument:
     currency = _read_currency(totals)
     money = {name: to_money(text_of(totals, name), currency, name)
              for name in ("MntNeto", "MntExe", "IVA", "MntTotal", "MontoNF", "MontoPeriodo", "VlrPagar")}  # fmt: skip
+    to_stated_money(text_of(totals, "MntTotal"), currency, "MntTotal")
     issue_date = to_day(text_of(about, "FchEmis"), "FchEmis")
     due = text_of(about, "FchVenc")
     relations = tuple(_list_relations(body))
@@ -63,13 +65,14 @@ def read_dte(body: Element) -> TaxDocument:
     names = [text_of(receiver, "RznSocRecep"), text_of(issuer, "RznSoc") or text_of(issuer, "RznSocEmisor")]
     return TaxDocument(
         doc_key=f"cl:{kind}::{folio}", country="cl", kind=kind,
-        issuer_tax_id=to_party(text_of(issuer, "RUTEmisor"), "cl"), issuer_name=names[1],
-        receiver_tax_id=to_party(text_of(receiver, "RUTRecep"), "cl"), receiver_name=names[0],
+        issuer_tax_id=to_party(text_of(issuer, "RUTEmisor"), "cl"), issuer_name=names[1][:_NAME],
+        receiver_tax_id=to_party(text_of(receiver, "RUTRecep"), "cl"), receiver_name=names[0][:_NAME],
         series="", folio=folio, uuid="", issued_at=datetime.combine(issue_date, time(), _ZONE),
         issue_date=issue_date, currency=currency, rate=text_of(_parts_of(head, "OtraMoneda"), "TpoCambio"),
         net=money["MntNeto"], exempt=money["MntExe"], vat=money["IVA"], withheld=_sum_withheld(head, currency),
-        total=money["MntTotal"], payable=_read_payable(totals, money), payment_method=text_of(about, "FmaPago"),
-        payment_form=text_of(about, "MedioPago"), due_date=to_day(due, "FchVenc") if due else None, global_of="",
+        total=money["MntTotal"], payable=_read_payable(totals, money),
+        payment_method=text_of(about, "FmaPago")[:_CODE], payment_form=text_of(about, "MedioPago")[:_CODE],
+        due_date=to_day(due, "FchVenc") if due else None, global_of="",
         third_party=0, no_debit_right=text_of(about, "IndNoRebaja") == "1",
         order_ref=next((one.other_number for one in relations if one.other_type == _ORDER), ""),
         ref_type=ref_type, ref_number=ref_number, seal=text_of(children(parts["TED"]), "FRMT"), relations=relations,

@@ -1,6 +1,7 @@
 """Tax documents as their XML states them, and what readers of both countries need: amounts, moments, digests; pure."""
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -17,6 +18,12 @@ from consumer.facts.taxids import TaxIdError, to_tax_id
 # Attributes of an element; children by their local names.
 Attributes: TypeAlias = Mapping[str, str]
 _LONGEST_AMOUNT = 24
+# Amounts, days and moments as the forms of both tax offices write them, and nothing else that Python would read.
+_AMOUNT = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,6})?")
+_MAY_BE_NEGATIVE = frozenset({"MontoNF", "MontoPeriodo", "VlrPagar"})
+_DAY = re.compile(r"20[0-9]{2}-[0-9]{2}-[0-9]{2}")
+_MOMENT = re.compile(_DAY.pattern + r"T[0-9]{2}:[0-9]{2}:[0-9]{2}")
+_SUMS = ("net", "exempt", "vat", "withheld", "total", "payable", "third_party")
 
 
 class TaxXmlError(RefusalError):
@@ -145,10 +152,25 @@ def to_money(text: str | None, currency: str, name: str) -> int:
     """Return minor units, half up where a part is written finer than its currency; empty is zero."""
     if not text:
         return 0
-    amount = _scale(text, digits_of(currency)) if len(text) <= _LONGEST_AMOUNT else None
-    if amount is None:
+    amount = _scale(text, digits_of(currency)) if _AMOUNT.fullmatch(text) else None
+    if amount is None or (amount < 0 and name not in _MAY_BE_NEGATIVE):
         raise TaxXmlError("tax.not_an_amount", name=name, value=text[:_LONGEST_AMOUNT])
     return amount
+
+
+def to_stated_money(text: str | None, currency: str, name: str) -> int:
+    """Return minor units of an amount that every document states."""
+    if not text:
+        raise TaxXmlError("tax.not_an_amount", name=name, value="")
+    return to_money(text, currency, name)
+
+
+def check_sums(document: TaxDocument) -> TaxDocument:
+    """Return a document whose sums fit the database; its parts are bounded one by one."""
+    for name in _SUMS:
+        if abs(getattr(document, name)) > LARGEST_AMOUNT:
+            raise TaxXmlError("tax.not_an_amount", name=name, value="> 2^63")
+    return document
 
 
 @lru_cache(maxsize=4_096)
@@ -163,7 +185,7 @@ def _scale(text: str, digits: int) -> int | None:
 @lru_cache(maxsize=4_096)
 def to_day(text: str, name: str) -> date:
     try:
-        return date.fromisoformat(text[:10])
+        return date.fromisoformat(text[:10] if _DAY.match(text) else "")
     except ValueError:
         raise TaxXmlError("tax.not_a_day", name=name, value=text[:30]) from None
 
@@ -171,7 +193,7 @@ def to_day(text: str, name: str) -> date:
 def to_moment(text: str, zone: ZoneInfo, name: str) -> datetime:
     """Return a moment written in local time without a zone."""
     try:
-        return datetime.fromisoformat(text).replace(tzinfo=zone)
+        return datetime.fromisoformat(text if _MOMENT.fullmatch(text) else "").replace(tzinfo=zone)
     except ValueError:
         raise TaxXmlError("tax.not_a_day", name=name, value=text[:30]) from None
 

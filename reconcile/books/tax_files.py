@@ -1,9 +1,11 @@
 """Files, ZIPs and folders of tax documents as one stream of members, within bounds of size, ratio and count."""
 
+import lzma
 import os
+import stat
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile, ZipInfo, is_zipfile
 
@@ -49,6 +51,13 @@ def is_tax_path(path: Path) -> bool:
 
 def list_members(paths: Iterable[Path]) -> Iterator[Member]:
     """Yield every file of the paths, one at a time; folders in the order of their names, links left out."""
+    for member in _walk(paths):
+        name = member.name
+        # Names are shown: what a terminal would obey is marked.
+        yield member if name.isprintable() else replace(member, name=_to_printable(name))
+
+
+def _walk(paths: Iterable[Path]) -> Iterator[Member]:
     for path in paths:
         if not path.is_dir():
             yield from _open_file(path, path.name)
@@ -84,6 +93,9 @@ def _count_zipped(path: Path) -> int:
 
 def _open_file(path: Path, name: str) -> Iterator[Member]:
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            yield Member(name, problem=Message("tax.no_file"))
+            return
         if path.suffix.lower() == ".zip" or (path.suffix.lower() != ".xml" and is_zipfile(path)):
             yield from _open_zip(path, name)
             return
@@ -94,6 +106,8 @@ def _open_file(path: Path, name: str) -> Iterator[Member]:
 
 def _read_xml(path: str, name: str) -> Member:
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116 - see above
+            return Member(name, problem=Message("tax.no_file"))
         with open(path, "rb") as file:  # noqa: PTH123 - a path object costs a tenth of a parse
             size = os.fstat(file.fileno()).st_size
             return Member(name, problem=_too_large(size)) if size > LARGEST_XML else _to_member(name, file.read())
@@ -127,8 +141,12 @@ def _unpack(archive: ZipFile, info: ZipInfo, name: str) -> Member:
     try:
         with archive.open(info) as file:
             return _to_member(name, file.read(LARGEST_XML + 1))
-    except (BadZipFile, NotImplementedError, zlib.error, EOFError, ValueError):
+    except (BadZipFile, NotImplementedError, zlib.error, lzma.LZMAError, OSError, EOFError, ValueError):
         return Member(name, problem=Message("tax.zip_broken"))
+
+
+def _to_printable(name: str) -> str:
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in name)
 
 
 def _to_member(name: str, content: bytes) -> Member:

@@ -9,7 +9,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser, fromstring
 
 from reconcile.books import cfdi, dte
-from reconcile.books.tax_documents import NotForUsError, TaxDocument, TaxXmlError, local_name
+from reconcile.books.tax_documents import NotForUsError, TaxDocument, TaxXmlError, check_sums, local_name
 
 LARGEST_XML = 20_000_000
 _DEEPEST = 60
@@ -77,6 +77,6 @@ def _check_depth(root: Element) -> None:
 
 def _read(element: Element, *, is_chilean: bool) -> Read:
     try:
-        return dte.read_dte(element) if is_chilean else cfdi.read_cfdi(element)
+        return check_sums(dte.read_dte(element) if is_chilean else cfdi.read_cfdi(element))
     except TaxXmlError as error:
         return error

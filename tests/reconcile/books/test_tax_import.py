@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -233,6 +234,34 @@ def test_a_damaged_zip_gets_one_sentence(folder: Folder) -> None:
     outcome = folder.take()
     assert [str(one.reason) for one in outcome.listed] == ["the ZIP is damaged", "the ZIP is damaged"]
     assert outcome.status is Completion.NOTHING_DONE
+
+
+def test_a_member_that_does_not_unpack_is_alone(folder: Folder) -> None:
+    """Damaged bytes of any packing are told of that member, and the next one comes in; its name moves no cursor."""
+    for packing, name in ((zipfile.ZIP_LZMA, "lzma"), (zipfile.ZIP_BZIP2, "bzip2")):
+        made = io.BytesIO()
+        with zipfile.ZipFile(made, "w", packing) as archive:
+            archive.writestr("\x1b]0;bad\x07.xml", cfdi("a"))
+            archive.writestr("good.xml", cfdi("b"))
+        content = bytearray(made.getvalue())
+        content[80:120] = bytes(40)
+        (folder.path / f"{name}.zip").write_bytes(content)
+    outcome = folder.take()
+    assert sorted(folder.verdicts.items()) == [
+        ("bzip2.zip/good", "taken"), ("bzip2.zip/\ufffd]0;bad\ufffd", "unreadable"),
+        ("lzma.zip/good", "known"), ("lzma.zip/\ufffd]0;bad\ufffd", "unreadable"),
+    ]  # fmt: skip
+    assert {str(one.reason) for one in outcome.listed} == {"the ZIP is damaged"}
+
+
+def test_a_pipe_is_not_waited_for(folder: Folder) -> None:
+    """A name under which no file lies is told, and the others come in."""
+    os.mkfifo(folder.path / "pipe.xml")
+    os.mkfifo(folder.path / "pipe.zip")
+    (folder.path / "good.xml").write_text(cfdi("a"))
+    outcome = folder.take()
+    assert [str(one.reason) for one in outcome.listed] == ["this is no file but a pipe or a device"] * 2
+    assert outcome.kept == 1
 
 
 def test_batches_are_bounded_and_each_is_whole(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:

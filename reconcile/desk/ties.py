@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.money import format_decimal
-from consumer.facts.store import Row
+from consumer.facts.store import Row, Turn, take_turn
 from reconcile.desk.decisions import DecisionError, Kind, Pair, Signature, find_payout, record_decision
 from reconcile.kept import chunks, extracts
 from reconcile.kept.records import last_run, read_summary
@@ -20,6 +20,7 @@ def tie(session: Session, pair: Pair, signed: Signature, *, today: date, seen: i
 
     The line is one of the newest run; it may be named by either of the two sources that show it.
     """
+    take_turn(session, Turn.PERIODS)
     payout = find_payout(session, pair)
     if payout is None:
         raise DecisionError("desk.no_payout", payout=pair.resource_id, connection=pair.connection)
@@ -35,7 +36,7 @@ def tie(session: Session, pair: Pair, signed: Signature, *, today: date, seen: i
     if abs(brought - paid) * BPS > most_bps * paid:
         raise DecisionError(
             "desk.line_amount", payout=format_decimal(paid, currency), line=format_decimal(brought, currency),
-            currency=currency, share=most_bps // 100,
+            currency=currency, share=f"{most_bps * 100 / BPS:g}",
         )  # fmt: skip
     return record_decision(session, Kind.TIE, pair, signed, amount=None, seen=seen)
 

@@ -1,15 +1,20 @@
 """A payout tied to a line of the bank by hand: what it needs, what refuses it, and what runs make of it."""
 
 import json
+import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 import pytest
+import sqlalchemy as sa
 from click.testing import Result
 from sqlmodel import Session, select
 
 from consumer.facts.clock import day_start
+from reconcile.desk.decisions import DecisionError, Pair, Signature
+from reconcile.desk.ties import tie
 from reconcile.tables.closing import Period
 from reconcile.tables.desk import Decision
 
@@ -95,6 +100,37 @@ def test_a_second_person_finds_line_and_payout_taken(bank: "World", call: Call) 
     call("reconcile", "--as-of", "2026-09-28")
     assert _tie(call, "po_2", "line_1", verb="withdraw").exit_code == 0
     assert _tie(call, "po_2", "line_2").exit_code == 0
+
+
+@pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
+def test_of_two_people_at_once_one_has_the_line(bank: "World") -> None:
+    """The second waits for the first, and then finds the line taken."""
+    bank.payment("pi_4", 5000)
+    bank.payout("po_4", 5000, ("payment_intent", "pi_4", 5000))
+    ana = Signature("ana", "the bank confirmed it", datetime(2026, 9, 29, 7, tzinfo=UTC))
+
+    def tie_in_turn() -> Decision:
+        with bank.store.transaction() as session:
+            return tie(session, Pair("main", "po_4", "line_1"), ana, today=date(2026, 9, 28))
+
+    with ThreadPoolExecutor(1) as pool:
+        with bank.store.transaction() as session:
+            tie(session, Pair("main", "po_2", "line_1"), ana, today=date(2026, 9, 28))
+            second = pool.submit(tie_in_turn)
+            _wait_for_turn(bank, second)
+        with pytest.raises(DecisionError, match="the line already brought the payout po_2"):
+            second.result(60)
+
+
+def _wait_for_turn(world: "World", asked: Future[Decision]) -> None:
+    waiting = sa.text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+    until = time.monotonic() + 60
+    while not asked.done():
+        with world.store.reading() as session:
+            if session.scalar(waiting):
+                return
+        assert time.monotonic() < until, "it waits for no turn"
+        time.sleep(0.02)
 
 
 def _close(session: Session, until: date) -> None:

@@ -5,6 +5,7 @@ day, so two processes, a restart or a clock that changes at night lead to the sa
 """
 
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -73,8 +74,12 @@ class Job:
     is_due_on: Callable[[date], bool] = every_day
     days_back: int = 1
     grace: timedelta = GRACE
-    # One that takes the memory of a run: so many at a time as the engine says.
+    # One that takes the memory of a run: so many of its kind at a time as the engine says.
     is_heavy: bool = False
+
+    @property
+    def kind(self) -> str:
+        return self.name.partition(":")[0]
 
     def planned_on(self, on: date) -> datetime:
         return local_instant(on, self.at, self.zone)
@@ -227,17 +232,17 @@ def start(
 ) -> BackgroundScheduler:
     """Start waking each job at its time, now and every few minutes for what was missed.
 
-    Heavy jobs run so many at a time as `nights_at_once` says; each that waits has a thread, so that it holds up no
-    other job. Without a number they run as they fall due.
+    Heavy jobs of a kind run so many at a time as `nights_at_once` says, so that a cut never waits for a night; each
+    that waits has a thread, so that it holds up no other job. Without a number they run as they fall due.
     """
     defaults = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
     waiting = 0 if nights_at_once is None else sum(job.is_heavy for job in jobs)
     scheduler = BackgroundScheduler(
         timezone="UTC", job_defaults=defaults, executors={"default": ThreadPoolExecutor(_THREADS + waiting)}
     )
-    slots = BoundedSemaphore(nights_at_once) if nights_at_once else nullcontext()
+    slots = defaultdict[str, BoundedSemaphore](lambda: BoundedSemaphore(nights_at_once or 1))
     for job in jobs:
-        own = slots if job.is_heavy else nullcontext()
+        own = slots[job.kind] if job.is_heavy and nights_at_once else nullcontext()
         alarm = _Alarm(job, store, worker=worker, pings=pings, slots=own)
         scheduler.add_job(alarm.on_time, job.trigger(), id=job.name)
         again = IntervalTrigger(seconds=int(AGAIN.total_seconds()))

@@ -178,6 +178,29 @@ def test_a_new_installation_has_missed_nothing(store: Store) -> None:
     assert done == []
 
 
+def test_a_cut_waits_for_no_night(store: Store) -> None:
+    """With one heavy job of a kind at a time a cut and a night are at work together."""
+    recent = (datetime.now(UTC) - timedelta(hours=1)).time().replace(microsecond=0)
+    together, met, all_met = threading.Barrier(2), list[date](), threading.Event()
+
+    def run(on: date) -> str:
+        together.wait(20)
+        met.append(on)
+        if len(met) == 2:
+            all_met.set()
+        return "complete"
+
+    names = ("nightly:main", "banking-cut:main")
+    for name in names:
+        ticks.claim(store, name, PLANNED, worker="before", now=NOW)
+    jobs = [Job(name, recent, "UTC", run, is_heavy=True) for name in names]
+    scheduler = schedule.start(jobs, store, worker="w", nights_at_once=1)
+    try:
+        assert all_met.wait(60)
+    finally:
+        scheduler.shutdown()
+
+
 def test_heavy_jobs_wait_for_a_slot_and_others_do_not(store: Store) -> None:
     """With one night at a time the second begins when the first has ended; a light job runs meanwhile."""
     recent = (datetime.now(UTC) - timedelta(hours=1)).time().replace(microsecond=0)
@@ -198,7 +221,7 @@ def test_heavy_jobs_wait_for_a_slot_and_others_do_not(store: Store) -> None:
         ticks.claim(store, name, PLANNED, worker="before", now=NOW)
         return Job(name, recent, "UTC", run, is_heavy=is_heavy)
 
-    jobs = [build("first", is_heavy=True), build("second", is_heavy=True), build("light", is_heavy=False)]
+    jobs = [build("night:first", is_heavy=True), build("night:second", is_heavy=True), build("light", is_heavy=False)]
     scheduler = schedule.start(jobs, store, worker="w", nights_at_once=1)
     try:
         assert all_done.wait(60)
@@ -208,4 +231,6 @@ def test_heavy_jobs_wait_for_a_slot_and_others_do_not(store: Store) -> None:
     nights = [line for line in done if not line.startswith("light")]
     assert nights[0].split()[0] == nights[1].split()[0]
     assert nights[2].split()[0] == nights[3].split()[0]
-    assert sorted(nights) == ["first begins", "first ends", "second begins", "second ends"]
+    assert sorted(nights) == [
+        "night:first begins", "night:first ends", "night:second begins", "night:second ends",
+    ]  # fmt: skip

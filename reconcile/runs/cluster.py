@@ -39,6 +39,8 @@ log = structlog.get_logger("cuadre.runs")
 _TLS = "distributed.comm.tls"
 _CERTIFICATES = ("ca-file", "client.cert", "client.key")
 _ANSWERS_WITHIN = timedelta(seconds=20)
+# Longer than any run takes: a cluster that hangs is not waited for.
+_JUDGES_WITHIN = timedelta(hours=2)
 # Libraries whose versions may change what the rules say.
 _LIBRARIES = ("numpy", "pandas", "pyarrow", "scipy", "msgspec", "holidays")
 _DIGEST_BYTES = 32
@@ -85,8 +87,10 @@ def _list_missing_certificates() -> list[str]:
 class Cluster:
     """A Dask cluster that maps a pure function over packed inputs, each named by its content."""
 
-    def __init__(self, engine: Engine, *, answers_within: timedelta = _ANSWERS_WITHIN) -> None:
-        self._engine, self._within = engine, answers_within
+    def __init__(
+        self, engine: Engine, *, answers_within: timedelta = _ANSWERS_WITHIN, judges_within: timedelta = _JUDGES_WITHIN
+    ) -> None:
+        self._engine, self._within, self._judges_within = engine, answers_within, judges_within
 
     def map(self, work: Work, inputs: Mapping[str, bytes]) -> Iterator[Answer]:
         """Yield what came of each input, in their order; an input without an answer has a problem instead.
@@ -96,7 +100,7 @@ class Cluster:
         left = dict(inputs)
         try:
             with self._connect() as client:
-                for answer in _work_out(client, work, inputs):
+                for answer in _work_out(client, work, inputs, self._judges_within):
                     del left[answer.name]
                     yield answer
         except (OSError, TimeoutError, CancelledError) as error:
@@ -126,13 +130,13 @@ class Cluster:
         return client
 
 
-def _work_out(client: "Client", work: Work, inputs: Mapping[str, bytes]) -> Iterator[Answer]:
+def _work_out(client: "Client", work: Work, inputs: Mapping[str, bytes], within: timedelta) -> Iterator[Answer]:
     program = name_program()
     futures = {
         name: client.submit(work, program, packed, key=f"cuadre-{program}-{name}") for name, packed in inputs.items()
     }
     for name, future in futures.items():
-        error = future.exception()
+        error = future.exception(timeout=within.total_seconds())
         yield Answer(name, future.result()) if error is None else Answer(name, None, _explain_failure(error))
 
 

@@ -2,12 +2,13 @@
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,7 +55,13 @@ class Machines:
         self.scheduler = self.start_scheduler()
 
     def start_scheduler(self) -> "subprocess.Popen[bytes]":
-        return self.start("scheduler", "--host", "127.0.0.1", "--port", str(self.port))
+        scheduler = self.start("scheduler", "--host", "127.0.0.1", "--port", str(self.port))
+        until = time.monotonic() + SOON.total_seconds()
+        while scheduler.poll() is None and time.monotonic() < until:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
+                return scheduler
+            time.sleep(0.02)
+        raise AssertionError((self._folder / "scheduler" / "log").read_text())
 
     def start_worker(self, name: str, *, code: str = "") -> "subprocess.Popen[bytes]":
         """Start a worker; it imports the program from `code` where another version of it is wanted."""
@@ -151,6 +158,19 @@ def test_the_inputs_of_a_killed_worker_go_to_another(machines: Machines, tmp_pat
         (answer,) = asked.result(60)
 
     assert answer == Answer("a", str(next(iter(workers))).encode())
+
+
+def test_a_cluster_that_never_ends_is_waited_for_so_long(machines: Machines, tmp_path: Path) -> None:
+    """An input that is worked on for longer than any run takes has a problem in place of an answer."""
+    machines.start_worker("one")
+    place = tmp_path / "place"
+    place.mkdir()
+    cluster = Cluster(machines.engine, answers_within=SOON, judges_within=timedelta(seconds=0.2))
+
+    (answer,) = cluster.map(wait_and_sign, {"a": str(place).encode()})
+
+    assert (answer.name, answer.packed) == ("a", None)
+    assert answer.problem.startswith("the cluster does not answer (TimeoutError")
 
 
 def test_a_scheduler_that_starts_anew_has_lost_what_it_was_given(machines: Machines, tmp_path: Path) -> None:

@@ -172,9 +172,14 @@ def drop_horizon(session: Session, connection: str) -> None:
 
 
 def keep_horizon(session: Session, view: View, result: Result, *, run_id: str, until: date, seen_at: datetime) -> None:
-    """Freeze what a run settled and carry the rest, in place of what it touched; without a horizon, of everything."""
+    """Freeze what a run settled and carry the rest, in place of what it touched; without a horizon, of everything.
+
+    Leave all as it is if the horizon that the run read stands no longer.
+    """
     take_turn(session, Turn.PERIODS)
     database, name = session.connection(), view.inputs.connection
+    if view.horizon is not None and not _still_stands(session, view.horizon):
+        return
     rows, names = core_of(FrozenRow), core_of(FrozenName)
     inputs, first = view.judged, 1
     if view.apart is None or view.touched is None:
@@ -193,6 +198,11 @@ def keep_horizon(session: Session, view: View, result: Result, *, run_id: str, u
             Horizon(connection=name, run_id=run_id, as_of=inputs.as_of, until=until, seen_at=seen_at,
                     basis=to_basis(inputs))
         )  # fmt: skip
+
+
+def _still_stands(session: Session, horizon: Horizon) -> bool:
+    now = session.get(Horizon, horizon.connection, populate_existing=True)
+    return now is not None and (now.run_id, now.seen_at) == (horizon.run_id, horizon.seen_at)
 
 
 def _thaw(database: sa.Connection, name: str, touched: Touched) -> None:

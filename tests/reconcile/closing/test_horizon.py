@@ -11,9 +11,10 @@ from pandas import DataFrame
 from sqlmodel import col
 
 from consumer.facts.installation import Connection, Installation
+from consumer.facts.messages import Message
 from reconcile.rules.inputs import Result
 from reconcile.runs.run import RunOutcome, run
-from reconcile.tables.closing import FrozenRow
+from reconcile.tables.closing import FrozenRow, Horizon
 from tests.reconcile.closing.histories import History
 from tests.thoroughness import IS_FULL
 
@@ -53,6 +54,31 @@ def test_a_bounded_run_judges_what_a_whole_one_finds_open(
             history.trade()
             left_out += check(bounded, main, history.day)
     assert left_out > 0
+
+
+def test_a_horizon_that_another_run_froze_meanwhile_stays(
+    world: "World", bounded: Installation, main: Connection
+) -> None:
+    """A run freezes in place of the horizon it read, and of no other."""
+    history = History(world, Random(1))  # noqa: S311 - repeatable trade
+    world.complete(datetime(2026, 12, 1, 6, tzinfo=UTC))
+    for back in (2, 1):
+        for _ in range(4):
+            history.trade()
+        history.close(bounded, main, history.day - timedelta(days=back))
+        history.trade()
+        if back == 2:
+            assert run(bounded, main, as_of=history.day).is_new
+            history.age()
+
+    def freeze_meanwhile(step: Message) -> None:
+        if step.code == "run.freezing":
+            with world.store.transaction() as session:
+                session.execute(sa.update(Horizon).values(run_id="another"))
+
+    assert run(bounded, main, as_of=history.day, watch=freeze_meanwhile).is_new
+    with world.store.reading() as session:
+        assert session.scalar(sa.select(col(Horizon.run_id))) == "another"
 
 
 def check(installation: Installation, main: Connection, day: date) -> int:

@@ -2,6 +2,7 @@
 
 from datetime import date, datetime
 
+from sqlalchemy import Index
 from sqlmodel import Field, SQLModel
 
 from consumer.facts.tables.types import minor_units, moment
@@ -80,6 +81,7 @@ class Mention(SQLModel, table=True):
     """A person named in a comment, by their login; `seen_at` is when they opened the exception after it."""
 
     __tablename__ = "mention"
+    __table_args__ = (Index("ix_mention_connection_login", "connection", "login"),)
 
     comment_id: int = Field(primary_key=True)
     login: str = Field(primary_key=True)

@@ -35,3 +35,4 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("comment_id", "login"),
     )
     op.create_index("ix_mention_exception_id", "mention", ["exception_id"])
+    op.create_index("ix_mention_connection_login", "mention", ["connection", "login"])

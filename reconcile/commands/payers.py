@@ -97,8 +97,8 @@ def preview(installation: Installation, connection: Connection, *, number: int, 
     try:
         with installation.store.reading() as session:
             row = payers.find(session, connection.name, number)
-            found = list(preview_payers(session, installation, connection, row, today=local_date(
-                utc_now(), connection.country.zone)))  # fmt: skip
+        today = local_date(utc_now(), connection.country.zone)
+        found = list(preview_payers(installation, connection, row, today=today))
     except DecisionError as error:
         raise CommandError(str(error)) from None
     except snapshots.SnapshotError as problem:

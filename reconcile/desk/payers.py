@@ -4,7 +4,7 @@ The sole writer of these rules. What a person does carries a signature and, wher
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -23,7 +23,7 @@ from reconcile.kept import chunks, snapshots
 from reconcile.kept.records import last_closed
 from reconcile.kept.snapshots import SnapshotError
 from reconcile.reading.payers import ACCEPTED
-from reconcile.rules.inputs import PAYERS, Inputs, empty_frame
+from reconcile.rules.inputs import PAYERS, empty_frame
 from reconcile.rules.outcomes import Stage
 from reconcile.rules.payers import BY_PATTERN
 from reconcile.rules.terms import BPS, to_rules
@@ -148,15 +148,16 @@ def learn(installation: Installation, connection: str, run: Run | None, *, error
     with installation.store.reading() as session:
         if run is None or not _has_work(session, connection):
             return Learned()
-        try:
-            snapshots.bring(installation, connection, run.id)
-            inputs = snapshots.read(installation.settings.files_dir, connection, run.id).inputs
-        except SnapshotError:
-            return Learned()
         known = _read_known(session, run)
+    try:
+        snapshots.bring(installation, connection, run.id)
+        inputs = snapshots.read(installation.settings.files_dir, connection, run.id).inputs
+    except SnapshotError:
+        return Learned()
+    found = list(propose(inputs))
     with installation.store.transaction() as session:
         take_turn(session, Turn.PERIODS)
-        proposed = [_add(session, connection, claim, now) for claim in _list_new(session, connection, inputs)]
+        proposed = [_add(session, connection, claim, now) for claim in _list_new(session, connection, found)]
         rules = _list_weighed(session, connection)
         claims = {number: Claim(row.kind, row.subject, row.object) for number, row in rules.items()}
     # Weighing may take as long as a run does, and no one else waits for it.
@@ -189,9 +190,9 @@ def _list_weighed(session: Session, connection: str) -> dict[int, PayerRule]:
     return {row.id or 0: row for row in list_rules(session, connection) if row.state in _WEIGHED}
 
 
-def _list_new(session: Session, connection: str, inputs: Inputs) -> Iterator[Claim]:
+def _list_new(session: Session, connection: str, found: Iterable[Claim]) -> list[Claim]:
     known = {Claim(row.kind, row.subject, row.object) for row in list_rules(session, connection)}
-    yield from (claim for claim in propose(inputs) if claim not in known)
+    return [claim for claim in found if claim not in known]
 
 
 def _add(session: Session, connection: str, claim: Claim, now: datetime) -> PayerRule:

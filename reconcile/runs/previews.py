@@ -6,7 +6,6 @@ from datetime import date
 
 import pandas as pd
 from pandas import DataFrame, Series
-from sqlmodel import Session
 
 from consumer.facts.installation import Connection, Installation
 from reconcile.closing.figures import DOCUMENT_OF_RUN, PAYOUT_OF_RUN, item_words, to_messages
@@ -17,6 +16,7 @@ from reconcile.rules.inputs import DISPUTE, PAYERS, Inputs, Result, to_types
 from reconcile.rules.pipeline import UnbalancedError, reconcile
 from reconcile.rules.terms import RuleSet, Tariff
 from reconcile.runs.comparison import Published, compare, to_risk
+from reconcile.runs.pending import MOST_ROWS
 from reconcile.tables.payers import PayerRule
 
 
@@ -37,15 +37,22 @@ def preview(inputs: Inputs, *, rules: RuleSet, tariff: Tariff | None, closed_unt
 
 
 def preview_payers(
-    session: Session, installation: Installation, connection: Connection, row: PayerRule, *, today: date
+    installation: Installation, connection: Connection, row: PayerRule, *, today: date
 ) -> Iterator[Preview]:
-    """Reconcile the newest run's inputs with and without a payers' rule, from where the closed days end."""
-    run = records.last_run(session, connection.name, today=today)
+    """Reconcile the newest run's inputs with and without a payers' rule, from where the closed days end.
+
+    No transaction is open meanwhile. Raise SnapshotError if the inputs are gone or more than one waits for.
+    """
+    with installation.store.reading() as session:
+        run = records.last_run(session, connection.name, today=today)
+        period = records.last_closed(session, connection.name)
     if run is None:
         raise SnapshotError(f"connection {connection.name} has no run yet")
+    summary = records.read_summary(run)
+    if (rows := summary["items"] + summary["documents"]) > MOST_ROWS:
+        raise SnapshotError(f"run {run.number} has {rows} items and documents; a rule is tried on {MOST_ROWS} at most")
     snapshots.bring(installation, connection.name, run.id)
     inputs = snapshots.read(installation.settings.files_dir, connection.name, run.id).inputs
-    period = records.last_closed(session, connection.name)
     without = inputs.payers[inputs.payers["rule_id"] != row.id]
     since = period.ends_at if period else None
     own = DataFrame([(row.id, row.kind, row.subject, row.object, since, None)], columns=list(PAYERS))

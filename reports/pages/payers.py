@@ -11,12 +11,10 @@ from consumer.facts.messages import translate, word
 from reconcile.desk import payers
 from reconcile.desk.decisions import DecisionError, Signature
 from reconcile.desk.payers import RuleState
-from reconcile.kept.records import read_summary
 from reconcile.kept.snapshots import SnapshotError
-from reconcile.runs.pending import MOST_ROWS
 from reconcile.runs.previews import Preview, preview_payers
 from reconcile.tables.payers import PayerRule
-from reports import names, standing
+from reports import names
 from reports.pages import desk
 from reports.pages.protection import need
 from reports.pages.words import refusal
@@ -34,9 +32,9 @@ def show(connection: str, number: int) -> ResponseReturnValue:
     own = desk.find_connection(connection)
     with desk.installation().store.reading() as session:
         row = _find(session, own, number)
-        changes = _preview(session, own, row)
         history = payers.history(session, number)
         customers = names.name_customers(session, own.name, [row.subject, row.object])
+    changes = _preview(own, row)
     return render_template(
         "payer.html",
         row=row,
@@ -81,13 +79,9 @@ def _find(session: Session, own: Connection, number: int) -> PayerRule:
         abort(404)
 
 
-def _preview(session: Session, own: Connection, row: PayerRule) -> Sequence[Preview] | None:
+def _preview(own: Connection, row: PayerRule) -> Sequence[Preview] | None:
     """Return what deciding would alter; None where that takes too long or the inputs are gone."""
-    runs = standing.runs_now(session, [own.name], desk.today())
-    summary = read_summary(runs[0]) if runs else None
-    if summary is None or summary["items"] + summary["documents"] > MOST_ROWS:
-        return None
     try:
-        return list(preview_payers(session, desk.installation(), own, row, today=desk.today()))
+        return list(preview_payers(desk.installation(), own, row, today=desk.today()))
     except SnapshotError:
         return None

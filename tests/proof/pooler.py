@@ -15,6 +15,7 @@ import pytest
 from tests.proof.cluster import Cluster, folder_of
 
 PORT = 6432
+_STARTS_WITHIN_S = 60
 
 
 class Pooler:
@@ -35,7 +36,8 @@ class Pooler:
         with (self.folder / "out").open("wb") as out:
             command: list[str | Path] = [self.program, self.folder / "pooler.ini"]
             self.process = subprocess.Popen(command, user=self.user, stdout=out, stderr=out)
-        while self.process.poll() is None:
+        deadline = time.monotonic() + _STARTS_WITHIN_S
+        while self.process.poll() is None and time.monotonic() < deadline:
             with suppress(psycopg.OperationalError):
                 psycopg.connect(dbname="postgres", user="cuadre", host=str(self.folder), port=PORT).close()
                 return
@@ -60,6 +62,8 @@ def run_pooler(cluster: Cluster, user: str | None, *, size: int) -> Iterator[Poo
     with folder_of(user) as folder:
         pooler = Pooler(program, user, folder, size=size)
         pooler.point_at(cluster)
-        pooler.start()
-        yield pooler
-        pooler.stop()
+        try:
+            pooler.start()
+            yield pooler
+        finally:
+            pooler.stop()

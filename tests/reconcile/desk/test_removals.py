@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import inspect
 from sqlmodel import SQLModel, col, func, select
 
 from consumer.facts.clock import utc_now
@@ -79,7 +80,7 @@ def _reasons(store: Store, name: str, kind: Kind = Kind.INVOICES) -> list[str]:
 
 def _read(store: Store, table: type[SQLModel]) -> list[dict[str, Any]]:
     with store.reading() as session:
-        return sorted((row.model_dump() for row in session.exec(select(table))), key=str)
+        return [row.model_dump() for row in session.exec(select(table).order_by(*inspect(table).primary_key))]
 
 
 def _count(store: Store, table: type[SQLModel]) -> int:

@@ -134,7 +134,8 @@ GROUPS = {
             "Fetch and keep what the provider lists: STREAM is a name of the list below, or all.",
         ),
         "register": Row(
-            "reconcile.commands.fiscal:register", "The tax office's register as a witness of its own, beside the books."
+            "reconcile.commands.fiscal:register",
+            "The tax office's register as a witness of its own, apart from the books.",
         ),
         "rates": Row("reconcile.commands.bank:rates", "Rates of currencies that documents are priced in."),
     },

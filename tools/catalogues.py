@@ -77,7 +77,6 @@ SECTIONS = {
     "tax_cause": "Why a figure of one witness differs from another's.",
     "tax_figure": "Figures of returns and of the tax control, by code.",
     "tax_witness": "Who says a figure, or has to act.",
-    "tax_duty": "What is due on a day of the month after.",
     "tax_do": "What to do about such a cause.",
     "facts": "Amounts, currencies and tax ids that cannot be read.",
     "journal": "Why there is no journal, and what an account map or a layout cannot hold.",
@@ -238,7 +237,7 @@ def _find_declared() -> Iterator[tuple[str, str, set[str] | None]]:
 
 
 def _find_of_tax() -> Iterator[tuple[str, str, set[str] | None]]:
-    """Yield what is said of the tax control: figures, witnesses, causes, duties, verdicts."""
+    """Yield what is said of the tax control: figures, witnesses, causes, verdicts."""
     own = [facts_of(country) for country in ("cl", "mx")]
     codes = {code for country in own for code in (*country.monthly, *country.yearly)} | {"collected", "vouchers"}
     sides = {cause.side for cause in causes().values()}
@@ -246,7 +245,6 @@ def _find_of_tax() -> Iterator[tuple[str, str, set[str] | None]]:
         *(f"tax_figure.{code}" for code in codes), *(f"verdict.{verdict}" for verdict in Verdict),
         *(f"tax_witness.{name}" for name in {*Witness, *sides}), "register.both",
         *(f"{part}.{code}" for code in causes() for part in ("tax_cause", "tax_do")),
-        *(f"tax_duty.{duty.name}" for country in own for duty in country.duties),
     ]  # fmt: skip
     yield from (("reconcile/fiscal/tables.toml", word, set()) for word in words)
 

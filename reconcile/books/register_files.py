@@ -117,7 +117,8 @@ def read_rows(session: Session, connection: str) -> Sequence[RegisterRow]:
     }
     order = {file.sha256: place for place, file in enumerate(files)}
     mine = select(RegisterRow).where(RegisterRow.connection == connection)
-    found = [row for row in session.exec(mine) if row.file_sha256 in set(newest.values())]
+    counting = set(newest.values())
+    found = [row for row in session.exec(mine) if row.file_sha256 in counting]
     found.sort(key=lambda row: (order[row.file_sha256], row.line))
     documents = {(row.side, row.uuid or (row.file_sha256, row.line)): row for row in found}
     return list(documents.values())

@@ -42,7 +42,7 @@ TIE_KEYS = (
 
 @click.group()
 def register() -> None:
-    """The tax office's register as a witness of its own, beside the books."""
+    """The tax office's register as a witness of its own, apart from the books."""
 
 
 @register.command("import")
@@ -195,7 +195,7 @@ def tie_out_command(
         for connection in installation.connections(connection_name):
             today = local_date(utc_now(), connection.country.zone)
             month = period or f"{today.replace(day=1) - timedelta(days=1):%Y-%m}"
-            world = read_world(session, connection, today=today)
+            world = read_world(session, connection, today=today, period=month)
             ties = tie_out(world, month)
             rows += [_to_tie_row(tie, connection) for tie in ties]
             is_open |= any(tie.rest for tie in ties if tie.withheld is None)

@@ -44,10 +44,11 @@ def tie_collected(world: World, period: str) -> Tie:
         if left := paper.total - here[key] - other[key]:
             parts.append(Part("not_collected" if left > 0 else "amount_differs", -left, key, 0, paper.on, paper.tax_id))
     collected = sum(payment.amount for payment in paid) if world.collected_as_of else None
-    billed = sum(paper.total for paper in issued.values()) if world.books.is_known else None
+    is_priced = all(paper.is_priced for paper in issued.values())
+    billed = sum(paper.total for paper in issued.values()) if world.books.is_known and is_priced else None
     return Tie(
         period, "collected", Side(Witness.COLLECTED, collected, world.collected_as_of),
-        Side(Witness.BOOKS, billed, world.books.as_of), tuple(parts),
+        Side(Witness.BOOKS, billed, world.books.as_of), tuple(parts) if is_priced else (),
     )  # fmt: skip
 
 
@@ -67,7 +68,8 @@ def tie_vouchers(world: World, period: str) -> Tie:
     days = voucher_days(world.payments, period)
     collected = sum(day.total for day in days) if world.collected_as_of else None
     shown = [paper for paper in world.register.papers if paper.kind == _VOUCHER and paper.period == period]
-    listed = sum(paper.total for paper in shown) if world.register.is_known else None
+    asked_at = world.register.asked_at("sales", period)
+    listed = sum(paper.total for paper in shown) if asked_at else None
     doubled = [
         Part("both_voucher_and_boleta", 0, payment.doc_key, payment.vat, payment.on, payment.tax_id)
         for payment in world.payments
@@ -78,7 +80,7 @@ def tie_vouchers(world: World, period: str) -> Tie:
         parts.append(Part("vouchers_to_add", collected - listed))
     return Tie(
         period, "vouchers", Side(Witness.COLLECTED, collected, world.collected_as_of),
-        Side(Witness.REGISTER, listed, world.register.as_of), (*parts, *(doubled if model != "boleta" else ())),
+        Side(Witness.REGISTER, listed, asked_at), (*parts, *(doubled if model != "boleta" else ())),
         None if model == "voucher" or None in (collected, listed) else Verdict.SHOWN,
     )  # fmt: skip
 
@@ -127,11 +129,15 @@ def tie_computed(world: World, period: str) -> Tie:
             months[payment.period] = months.get(payment.period, 0) + payment.vat
     known = {paper.key for paper in world.register.papers}
     parts = [part for key, sale in sorted(sales.items()) for part in _explain(key, sale, papers, known, period)]
-    office = sum(sale.office.get(period, 0) for sale in sales.values()) if world.xml.is_known else None
+    unpriced = [one.period for one in papers.values() if not one.is_priced]
+    unpriced += [one.period for one in world.complements if not one.is_priced]
+    is_priced = period not in unpriced
+    shown = tuple(parts) if is_priced else ()
+    office = sum(sale.office.get(period, 0) for sale in sales.values()) if world.xml.is_known and is_priced else None
     money = sum(sale.collected.get(period, 0) for sale in sales.values()) if world.collected_as_of else None
     return Tie(
         period, "vat_caused", Side(Witness.TAX_OFFICE, office, world.xml.as_of),
-        Side(Witness.COLLECTED, money, world.collected_as_of), tuple(parts), _withhold(world, period),
+        Side(Witness.COLLECTED, money, world.collected_as_of), shown, _withhold(world, period),
     )  # fmt: skip
 
 

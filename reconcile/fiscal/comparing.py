@@ -85,7 +85,7 @@ class Tie:
 
 
 def worth(paper: Paper | None, figure: Figure) -> int:
-    """Return what a document adds to a figure in its own period; one that does not count adds nothing."""
+    """Return what a document adds to a figure in its own period; one that does not count adds 0."""
     if paper is None or paper.state is not State.VALID or paper.side != figure.side:
         return 0
     sign = figure.signs.get(paper.kind, 0)
@@ -97,10 +97,16 @@ def add_up(papers: Sequence[Paper], figure: Figure, period: str) -> int:
     return sum(worth(paper, figure) for paper in papers if paper.period == period)
 
 
+def is_priced(papers: Sequence[Paper], figure: Figure, period: str) -> bool:
+    """Return True if every document that a figure of a month adds up is in the country's money."""
+    unpriced = {(paper.side, paper.kind) for paper in papers if not paper.is_priced and paper.period == period}
+    return not any((figure.side, kind) in unpriced for kind in figure.signs)
+
+
 def compare(a: Sequence[Paper], b: Sequence[Paper], figure: Figure, period: str) -> list[Part]:
     """Explain a figure of the books (a) and of the register (b), document by document.
 
-    Where one of them knows only a sum of a kind, documents of that kind explain nothing, and only rounding does.
+    Where one of them knows only a sum of a kind, documents of that kind are no causes, and only rounding is one.
     """
     summed = {paper.kind for paper in (*a, *b) if paper.is_sum and paper.period == period}
     first = {paper.key: paper for paper in a if paper.kind not in summed}

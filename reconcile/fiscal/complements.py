@@ -218,7 +218,7 @@ def _judge(found: Sequence[Issued], differing: Sequence[str], due_on: date) -> S
 
 
 def _compare(payment: Collected, one: Issued, instalment: int, before: int) -> Iterator[str]:
-    """Yield the columns in which a complement says something else; a form or operation nobody knows is not compared."""
+    """Yield the columns in which a complement says something else; an unknown form or operation is not compared."""
     pairs = {
         "paid_at_local": (payment.at.date(), one.at.date()),
         "payment_form": (payment.form or one.form, one.form),

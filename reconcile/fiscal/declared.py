@@ -32,7 +32,7 @@ class DeclaredError(RefusalError):
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A figure that somebody declares; the amount is as it was written."""
+    """A figure to declare; the amount is as it was written."""
 
     period: str
     code: str
@@ -44,7 +44,7 @@ def declare(
 ) -> int:
     """Keep figures as new versions, and return how many are new; one that stands already is not kept again.
 
-    Raise DeclaredError if any of them is none: then nothing is kept.
+    Raise DeclaredError if any of them is none: then none is kept.
     """
     country, currency = facts_of(connection.country_code), connection.country.currency
     read = []

@@ -1,4 +1,4 @@
-"""The tables of the tax control, read once from data: figures, formulas, what may be declared, duties and causes."""
+"""The tables of the tax control, read once from data: figures, formulas, what may be declared, and causes."""
 
 import tomllib
 from collections.abc import Mapping
@@ -29,15 +29,6 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class Duty:
-    """A day of the month after on which something is due; `bank` moves it to the next bank day."""
-
-    name: str
-    day: int
-    bank: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Country:
     """What holds in one country."""
 
@@ -49,7 +40,6 @@ class Country:
     link: Mapping[str, str]
     link_year: Mapping[str, str]
     annual: Mapping[str, str]
-    duties: tuple[Duty, ...]
 
 
 @cache
@@ -79,7 +69,6 @@ def facts_of(country: str) -> Country:
         declared["link"],
         declared["link_year"],
         declared["annual"],
-        tuple(Duty(name, row["day"], row["bank"]) for name, row in own["duties"].items()),
     )
 
 

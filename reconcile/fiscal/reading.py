@@ -1,8 +1,7 @@
 """What all witnesses of a connection say, read from the tables: the one query module of the tax control."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
-from decimal import ROUND_HALF_UP, Decimal
 
 import msgspec
 import sqlalchemy as sa
@@ -10,19 +9,24 @@ from sqlmodel import Session, col, select
 
 from consumer.facts.clock import local_date, to_instant
 from consumer.facts.installation import Connection
+from consumer.facts.store import Row
 from consumer.facts.tables.provider import TaxInvoice
 from consumer.facts.tables.sync import Checkpoint
 from consumer.facts.taxids import TaxIdError, to_tax_id
 from reconcile.books.register_files import read_rows
+from reconcile.books.tax_registers import BOTH, METADATA, SIDES, SUMMARY
+from reconcile.fiscal.converting import to_home
 from reconcile.fiscal.declared import read_declared
 from reconcile.fiscal.witnesses import Complement, Paper, Payment, Said, State, Terms, World
 from reconcile.kept import chunks
 from reconcile.kept.records import last_run
+from reconcile.rules.inputs import DISPUTE, PAYMENT_TYPES, REFUND
 from reconcile.tables.books import InvoiceFile, LocalInvoice
 from reconcile.tables.fiscal import FiscalDocument, FiscalPayment, FiscalRelation, RegisterFile, RegisterRow
-from reconcile.tables.runs import Run
 
 _STREAM = "tax-invoices"
+# Sections of a register whose documents count; the others only list what waits or was refused.
+_WHOLE = ("registro", SUMMARY, METADATA)
 _STATES = {
     "registro": State.VALID, "vigente": State.VALID, "cancelado": State.CANCELLED, "reclamado": State.CLAIMED,
     "valid": State.VALID, "cancelled": State.CANCELLED, "replaced": State.REPLACED,
@@ -30,19 +34,25 @@ _STATES = {
 _DAY = len("2026-10-31")
 
 
-def read_world(session: Session, connection: Connection, *, today: date) -> World:
-    """Read every witness of a connection; the newest run says what was collected."""
+def read_world(session: Session, connection: Connection, *, today: date, period: str = "") -> World:
+    """Read every witness of a connection; the newest run says what was collected.
+
+    A year is only tied with its months as they were declared, so for one no more is read.
+    """
+    terms = Terms(connection.country_code, connection.voucher_model, connection.note_months)
+    if len(period) == len("2026"):
+        return World(terms, declared=read_declared(session, connection))
     run = last_run(session, connection.name, today=today)
     books, link = _read_books(session, connection), _read_link(session, connection)
     register = _read_register(session, connection, books)
     return World(
-        Terms(connection.country_code, connection.voucher_model, connection.note_months),
+        terms,
         books=books,
         # Without files of its own the register is what the provider shows of it.
         register=register if register.is_known else link,
         link=link if register.is_known else Said(),
         xml=_read_xml(session, connection),
-        payments=list(_read_payments(session, run)) if run else (),
+        payments=list(to_payments(chunks.read_lines(session, run, paid_out=None))) if run else (),
         collected_as_of=run.started_at if run else None,
         complements=list(_read_complements(session, connection)),
         declared=read_declared(session, connection),
@@ -60,9 +70,9 @@ def _read_books(session: Session, connection: Connection) -> Said:
             state=State.VALID if document.status == "valid" else State.CANCELLED, on=document.issue_date,
             tax_id=document.customer_tax_id, method=document.payment_method.upper(),
             ref_key=_key_of_reference(document), ref_on=days.get(_key_of_reference(document)),
+            is_priced=document.currency == connection.country.currency,
         )
         for document in documents
-        if document.currency == connection.country.currency
     ]  # fmt: skip
     return Said(papers, session.scalar(asked))
 
@@ -76,12 +86,30 @@ def _key_of_reference(document: LocalInvoice) -> str:
 
 
 def _read_register(session: Session, connection: Connection, books: Said) -> Said:
-    asked = sa.select(sa.func.max(col(RegisterFile.as_of))).where(col(RegisterFile.connection) == connection.name)
+    months = _read_months(session, connection.name)
     rows = read_rows(session, connection.name)
     days = {paper.key: paper.on for paper in books.papers} | {_key_of(row): row.issue_date for row in rows}
     substitutes = _read_replaced(session, connection.name)
     papers = [_to_paper(row, days, substitutes) for row in rows if row.currency == connection.country.currency]
-    return Said(papers, session.scalar(asked))
+    return Said(drop_sums(papers), max(months.values(), default=None), months)
+
+
+def _read_months(session: Session, connection: str) -> dict[tuple[str, str], datetime]:
+    """Return when each side and month was asked for, by the sections that hold what counts."""
+    found: dict[tuple[str, str], datetime] = {}
+    asked = select(RegisterFile).where(RegisterFile.connection == connection).order_by(col(RegisterFile.as_of))
+    for file in session.exec(asked.where(col(RegisterFile.section).in_(_WHOLE))):
+        for side in SIDES if file.side == BOTH else (file.side,):
+            found |= {(side, period): file.as_of for period in file.period.split()}
+    return found
+
+
+def drop_sums(papers: Sequence[Paper]) -> list[Paper]:
+    """Leave out the sum of a month's kind where its documents are here too."""
+    listed = {
+        (paper.side, paper.kind, paper.period) for paper in papers if not paper.is_sum and paper.state is State.VALID
+    }
+    return [paper for paper in papers if not paper.is_sum or (paper.side, paper.kind, paper.period) not in listed]
 
 
 def _read_replaced(session: Session, connection: str) -> set[str]:
@@ -117,14 +145,14 @@ def _read_link(session: Session, connection: Connection) -> Said:
         return Said()
     papers = [paper for body in bodies if (paper := _of_link(msgspec.json.decode(body), connection)) is not None]
     point = session.get(Checkpoint, (connection.name, _STREAM))
-    return Said(papers, point.pulled_at if point else None)
+    return Said(drop_sums(papers), point.pulled_at if point else None)
 
 
 def _of_link(body: dict[str, object], connection: Connection) -> Paper | None:
     row = msgspec.convert(body, _TaxInvoice, strict=False)
     form = row.institution_invoice
     month, _, year = (row.tax_period or "").partition("/")
-    if not year or row.currency != connection.country.currency:
+    if not year:
         return None
     side = "sales" if row.issue_type == "issued" else "purchases"
     other = row.receiver if side == "sales" else row.issuer
@@ -141,6 +169,7 @@ def _of_link(body: dict[str, object], connection: Connection) -> Paper | None:
         state=State.CLAIMED if form.rejected_at or form.invoice_status == "rejected" else
         State.WAITING if form.invoice_status == "pending" else State.VALID,
         on=_to_day(row.date, connection.country.zone), tax_id=tax_id, is_sum=is_sum,
+        is_priced=row.currency == connection.country.currency,
     )  # fmt: skip
 
 
@@ -190,61 +219,69 @@ def _read_xml(session: Session, connection: Connection) -> Said:
     home = connection.country.currency
     relations = select(FiscalRelation).where(FiscalRelation.connection == connection.name)
     refers = {one.doc_key: one.other_key for one in session.exec(relations.order_by(col(FiscalRelation.line).desc()))}
-    papers = [
-        Paper(
-            key=row.doc_key, side="sales" if row.direction == "issued" else "purchases", kind=row.kind,
-            period=row.period, net=_to_home(row.net, row, home), exempt=_to_home(row.exempt, row, home),
-            vat=_to_home(row.vat, row, home), total=_to_home(row.total, row, home),
-            state=_STATES.get(row.status, State.WAITING), on=row.issue_date,
-            tax_id=row.receiver_tax_id if row.direction == "issued" else row.issuer_tax_id,
-            no_debit_right=row.no_debit_right, third_party=row.third_party, method=row.payment_method.upper(),
-            is_global=bool(row.global_of), ref_key=refers.get(row.doc_key, ""),
-        )
-        for row in rows
-    ]  # fmt: skip
+    papers = [_of_xml(row, home, refers.get(row.doc_key, "")) for row in rows]
     return Said(papers, max(row.updated_at for row in rows))
 
 
-def _to_home(amount: int, row: FiscalDocument, home: str) -> int:
-    """Return an amount in the country's money, half up; both have two decimals, or the document is of that money."""
-    if row.currency == home or not row.rate:
-        return amount
-    return int((Decimal(amount) * Decimal(row.rate)).quantize(Decimal(1), ROUND_HALF_UP))
+def _of_xml(row: FiscalDocument, home: str, ref_key: str) -> Paper:
+    rate = "1" if row.currency == home else row.rate
+    amounts = [to_home(one, row.currency, home, rate=rate) for one in (row.net, row.exempt, row.vat, row.total)]
+    net, exempt, vat, total = (amount or 0 for amount in amounts)
+    is_issued = row.direction == "issued"
+    return Paper(
+        key=row.doc_key, side="sales" if is_issued else "purchases", kind=row.kind, period=row.period, net=net,
+        exempt=exempt, vat=vat, total=total, state=_STATES.get(row.status, State.WAITING), on=row.issue_date,
+        tax_id=row.receiver_tax_id if is_issued else row.issuer_tax_id, no_debit_right=row.no_debit_right,
+        third_party=row.third_party, method=row.payment_method.upper(), is_global=bool(row.global_of),
+        ref_key=ref_key, is_priced=None not in amounts,
+    )  # fmt: skip
 
 
 def _read_complements(session: Session, connection: Connection) -> Iterator[Complement]:
     zone = connection.country.zone
     for row in session.exec(select(FiscalPayment).where(FiscalPayment.connection == connection.name)):
         on = local_date(row.paid_at, zone)
-        rate = Decimal(row.rate) if row.rate else Decimal(1)
-        vat = int((Decimal(row.vat) * rate).quantize(Decimal(1), ROUND_HALF_UP))
-        yield Complement(row.doc_key, row.paid_key, f"{on:%Y-%m}", on, row.instalment, row.paid, vat)
+        vat = price_settled(row, connection.country.currency)
+        yield Complement(
+            row.doc_key, row.paid_key, f"{on:%Y-%m}", on, row.instalment, row.paid, vat or 0, is_priced=vat is not None
+        )
 
 
-def _read_payments(session: Session, run: Run) -> Iterator[Payment]:
-    """Read payments as the run applied them, each part once; what is left of one pays no document."""
-    left: dict[str, int] = {}
-    seen: set[tuple[object, ...]] = set()
-    last: dict[str, Payment] = {}
-    for row in chunks.read_lines(session, run, paid_out=None):
-        mark = (row["resource_id"], row["doc_key"], row["line"])
-        if row["resource_type"] != "payment_intent" or row["local_date"] is None or mark in seen:
+def price_settled(row: FiscalPayment, home: str) -> int | None:
+    """Return the VAT of what a payment settled in the country's money: it is stated in the document's."""
+    per = "1" if row.paid_currency == row.currency else row.equivalence
+    return to_home(row.vat, row.paid_currency, home, rate="1" if row.currency == home else row.rate, per=per)
+
+
+def to_payments(lines: Iterable[Row]) -> Iterator[Payment]:
+    """Read payments as a run applied them, each part once; what is left of one pays no document.
+
+    An item has a line in each payout that held it, with its amount each time. A refund or a lost dispute is below zero.
+    """
+    seen: set[object] = set()
+    left: dict[str, Payment] = {}
+    for row in lines:
+        name, part = row["resource_id"], (row["resource_id"], row["doc_key"], row["line"])
+        is_new = row["amount_signed"] is not None and name not in seen
+        if row["local_date"] is None or row["resource_type"] not in {*PAYMENT_TYPES, REFUND, DISPUTE}:
             continue
-        seen.add(mark)
-        name = row["resource_id"]
-        payment = Payment(
-            name, row["local_date"], row["resource_subtype"] or "", row["applied_amount"] or 0, row["doc_key"] or "",
-            row["doc_date"], row["doc_type"] or "", row["vat_moved"] or 0, row["customer_tax_id"] or "",
-        )  # fmt: skip
-        left[name] = left.get(name, 0) + (row["amount_signed"] or 0) - (payment.amount if payment.doc_key else 0)
-        last[name] = payment
-        if payment.doc_key:
-            yield payment
-    for name, amount in left.items():
-        if amount:
-            yield last[name]._replace(amount=amount, doc_key="", doc_on=None, doc_kind="", vat=0)
-
-
-def newest(*moments: datetime | None) -> datetime | None:
-    """Return the latest of the moments that are known."""
-    return max((at for at in moments if at is not None), default=None)
+        if is_new:
+            seen.add(name)
+        amount = row["amount_signed"] if is_new else 0
+        if row["resource_type"] not in PAYMENT_TYPES:
+            if is_new:
+                key, tax_id = row["reversed_doc_key"] or "", row["doc_customer_tax_id"] or ""
+                yield Payment(name, row["local_date"], "", amount, key, vat=row["vat_moved"] or 0, tax_id=tax_id)
+            continue
+        rest = left.get(name) or Payment(
+            name, row["local_date"], row["resource_subtype"] or "", 0, tax_id=row["customer_tax_id"] or ""
+        )
+        applied = 0 if part in seen or not row["doc_key"] else row["applied_amount"] or 0
+        left[name] = rest._replace(amount=rest.amount + amount - applied)
+        if applied:
+            seen.add(part)
+            yield rest._replace(
+                amount=applied, doc_key=row["doc_key"], doc_on=row["doc_date"], doc_kind=row["doc_type"] or "",
+                vat=row["vat_moved"] or 0,
+            )  # fmt: skip
+    yield from (rest for rest in left.values() if rest.amount)

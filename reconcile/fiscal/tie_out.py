@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 
+from consumer.facts.clock import local_date
+from consumer.facts.countries import COUNTRIES
 from reconcile.fiscal.collecting import tie_collected, tie_computed, tie_vouchers
-from reconcile.fiscal.comparing import Part, Side, Tie, Verdict, add_up, compare, explain_declared
+from reconcile.fiscal.comparing import Part, Side, Tie, Verdict, add_up, compare, explain_declared, is_priced
 from reconcile.fiscal.facts import Country, Figure, facts_of
 from reconcile.fiscal.witnesses import Figures, Paper, Said, State, Witness, World
 
@@ -38,18 +40,25 @@ def end_of(period: str) -> date:
     return (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
 
 
-def _is_open(said: Said, period: str) -> bool:
-    """Return True if the register was asked for before it was whole."""
-    return said.as_of is not None and said.as_of.date() <= end_of(period) + timedelta(days=_LAST_DAY_OF_REGISTER)
+def _withhold(world: World, side: str, period: str) -> Verdict | None:
+    """Return no verdict if the register was asked for before it was whole, by the merchant's own day."""
+    asked_at = world.register.asked_at(side, period)
+    if asked_at is None:
+        return None
+    on = local_date(asked_at, COUNTRIES[world.terms.country].zone)
+    is_open = on <= end_of(period) + timedelta(days=_LAST_DAY_OF_REGISTER)
+    return Verdict.REGISTER_OPEN if is_open else None
 
 
 def _amount(said: Said, figure: Figure, period: str) -> int | None:
-    return add_up(said.papers, figure, period) if said.is_known else None
+    """Return a figure, or None if the witness was not asked for it, or a document in it has no rate."""
+    if said.asked_at(figure.side, period) is None or not is_priced(said.papers, figure, period):
+        return None
+    return add_up(said.papers, figure, period)
 
 
 def _tie_registers(world: World, country: Country, period: str) -> Iterator[Tie]:
     """Tie the books with the register, and the register with the same as the provider shows it."""
-    withheld = Verdict.REGISTER_OPEN if _is_open(world.register, period) else None
     pairs = [(Witness.BOOKS, world.books, Witness.REGISTER, world.register)]
     if world.link.is_known:
         pairs.append((Witness.REGISTER, world.register, Witness.LINK, world.link))
@@ -65,10 +74,10 @@ def _tie_registers(world: World, country: Country, period: str) -> Iterator[Tie]
             yield Tie(
                 period,
                 code,
-                Side(one, a, said.as_of),
-                Side(other, b, against.as_of),
+                Side(one, a, said.asked_at(figure.side, period)),
+                Side(other, b, against.asked_at(figure.side, period)),
                 parts,
-                withheld if known else None,
+                _withhold(world, figure.side, period) if known else None,
             )
 
 
@@ -78,13 +87,13 @@ def _tie_declared(world: World, country: Country, period: str) -> Iterator[Tie]:
     groups = {code: _groups(world, figure, period) for code, figure in country.figures.items()}
     if world.terms.country != "cl":
         return
-    withheld = Verdict.REGISTER_OPEN if _is_open(world.register, period) else None
     sums = {code: _amount(world.register, figure, period) for code, figure in country.figures.items()}
     for code, parts in country.formulas.items():
         groups[code] = _join(groups, {part: sign for part, sign in parts.items() if part in country.figures})
-        is_known = world.register.is_known and not parts.keys() & country.carried - declared.amounts.keys()
-        terms = (sign * (sums.get(part) or declared.amounts.get(part, 0)) for part, sign in parts.items())
-        sums[code] = sum(terms) if is_known else None
+        terms = {part: sums[part] if part in country.figures else declared.amounts.get(part) for part in parts}
+        missing = {part for part, amount in terms.items() if amount is None}
+        is_known = not missing & (country.carried | country.figures.keys())
+        sums[code] = sum(parts[part] * (amount or 0) for part, amount in terms.items()) if is_known else None
     for code, amount in sums.items():
         stated = declared.amounts.get(code)
         if not amount and stated is None:
@@ -93,10 +102,13 @@ def _tie_declared(world: World, country: Country, period: str) -> Iterator[Tie]:
         explained: list[Part] = []
         if amount is not None and stated is not None:
             explained = explain_declared(amount - stated, groups[code], types=types)
+        side = next(
+            country.figures[part].side for part in country.formulas.get(code, (code,)) if part in country.figures
+        )
         yield Tie(
-            period, code, Side(Witness.REGISTER, amount, world.register.as_of),
+            period, code, Side(Witness.REGISTER, amount, world.register.asked_at(side, period)),
             Side(Witness.DECLARED, stated, declared.as_of), tuple(explained),
-            None if amount is None or stated is None else withheld,
+            None if amount is None or stated is None else _withhold(world, side, period),
         )  # fmt: skip
 
 
@@ -132,7 +144,7 @@ def _groups(world: World, figure: Figure, period: str) -> dict[str, list[Part]]:
     for paper in world.books.papers:
         amount = figure.signs.get(paper.kind, 0) * (paper.vat if figure.column == "vat" else paper.exempt)
         is_mine = paper.side == figure.side and paper.period == period and paper.state is State.VALID
-        if is_mine and amount and world.register.is_known and paper.key not in in_register:
+        if is_mine and amount and world.register.asked_at(figure.side, period) and paper.key not in in_register:
             groups.setdefault("not_in_register", []).append(_to_part("not_in_register", -amount, paper))
     return groups
 

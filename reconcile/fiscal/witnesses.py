@@ -15,7 +15,6 @@ class Witness(StrEnum):
     LINK = "register_link"  # the same register as the provider shows it
     XML = "xml"
     COLLECTED = "collected"
-    FEES = "fees"
     DECLARED = "declared"
     COMPUTED = "computed"  # of declared lines, as the form does it
     TAX_OFFICE = "tax_office"  # what the tax office would compute
@@ -53,6 +52,8 @@ class Paper(NamedTuple):
     third_party: int = 0
     method: str = ""
     is_global: bool = False
+    # Whether its amounts are in the country's money; without a rate they are not.
+    is_priced: bool = True
 
 
 class Payment(NamedTuple):
@@ -83,18 +84,27 @@ class Complement(NamedTuple):
     instalment: int
     paid: int
     vat: int
+    is_priced: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one witness says, and as of when; None of both where it was never asked."""
+    """What one witness says, and as of when; None of both where it was never asked.
+
+    Where it was asked by side and month, `months` holds when, and it says no more than these.
+    """
 
     papers: Sequence[Paper] = ()
     as_of: datetime | None = None
+    months: Mapping[tuple[str, str], datetime] | None = None
 
     @property
     def is_known(self) -> bool:
         return self.as_of is not None
+
+    def asked_at(self, side: str, period: str) -> datetime | None:
+        """Return when it was asked for a month of one side."""
+        return self.as_of if self.months is None else self.months.get((side, period))
 
 
 @dataclass(frozen=True, slots=True)

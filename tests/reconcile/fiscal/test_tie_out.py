@@ -132,6 +132,30 @@ def test_without_a_witness_there_is_no_verdict() -> None:
     assert find(tie_out(early, OCTOBER), "502", Witness.BOOKS, Witness.REGISTER).verdict == "register_open"
 
 
+def test_a_register_is_whole_by_the_local_day() -> None:
+    """Eleven in the night of the tenth in Santiago is the eleventh in UTC, and the register is open still."""
+    night = datetime(2026, 11, 11, 2, tzinfo=UTC)
+    known = World(Terms("cl"), books=Said([paper("a")], AT), register=Said([paper("a")], night))
+    assert find(tie_out(known, OCTOBER), "502", Witness.BOOKS, Witness.REGISTER).verdict == "register_open"
+
+
+def test_a_line_of_the_register_that_is_zero_stays_zero() -> None:
+    """The total of debits follows from the register's lines, not from a declared one where the register says none."""
+    declared = {OCTOBER: Figures({"538": 290, "502": 190, "759": 100}, AT)}
+    ties = tie_out(world([paper("a")], [paper("a")], declared=declared), OCTOBER)
+    assert shown(find(ties, "538", Witness.REGISTER, Witness.DECLARED)) == (-100, -100, "open", [])
+
+
+def test_what_has_no_rate_gives_no_verdict() -> None:
+    """An invoice or a complement in dollars without a readable rate leaves the month without a figure, no other."""
+    dollars = PUE._replace(is_priced=False)
+    assert shown(sat([dollars], [], [paid(D5)])) == (None, None, "not_asked", [])
+    assert shown(sat([PPD, HOST], [complement("r", D5)._replace(is_priced=False)], [paid(D5)]))[2] == "not_asked"
+    assert sat([dollars._replace(period="2026-08"), invoice("j", "PUE")], [], [paid(D5, "j")]).verdict == "closed"
+    tie = next(t for t in tie_out(world([dollars], [], collected_as_of=AT), OCTOBER) if t.figure == "collected")
+    assert shown(tie) == (None, None, "not_asked", [])
+
+
 def test_a_return_is_explained_by_whole_groups_only() -> None:
     """Notes after six months are left out of a return; what no group explains exactly is open."""
     late = paper("n1", 19, kind="61", on=date(2026, 10, 6), ref_on=date(2026, 4, 5))

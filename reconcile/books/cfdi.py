@@ -24,6 +24,7 @@ from reconcile.books.tax_documents import (
     to_moment,
     to_money,
     to_party,
+    to_rate,
     to_stated_money,
 )
 
@@ -67,8 +68,8 @@ def read_cfdi(root: Element) -> TaxDocument:
         issuer_tax_id=to_party(issuer.get("Rfc", ""), "mx"), issuer_name=issuer.get("Nombre", "")[:_NAME],
         receiver_tax_id=to_party(receiver.get("Rfc", ""), "mx"), receiver_name=receiver.get("Nombre", "")[:_NAME],
         series=said.get("Serie", "")[:_SERIES], folio=said.get("Folio", "")[:_FOLIO], uuid=uuid,
-        issued_at=issued_at, issue_date=issued_at.date(), currency=currency, rate=said.get("TipoCambio", ""),
-        net=net, exempt=exempt, vat=vat,
+        issued_at=issued_at, issue_date=issued_at.date(), currency=currency,
+        rate=to_rate(said.get("TipoCambio", ""), "TipoCambio"), net=net, exempt=exempt, vat=vat,
         withheld=to_money(_attributes(parts, "Impuestos").get("TotalImpuestosRetenidos"), currency, "Impuestos"),
         total=total, payable=total, payment_method=said.get("MetodoPago", "")[:_CODE],
         payment_form=said.get("FormaPago", "")[:_CODE], due_date=None, global_of=_read_global(parts),
@@ -177,14 +178,15 @@ def _to_settlement(
         to_money(paid.get(name), owed, name) for name in ("ImpSaldoAnt", "ImpPagado", "ImpSaldoInsoluto")
     )
     instalment = paid.get("NumParcialidad", "1")
+    equivalence = "EquivalenciaDR" if paid.get("EquivalenciaDR") else "TipoCambioDR"
     return Settlement(
         payment_number=number, line=line, paid_at=paid_at, payment_form=said.get("FormaDePagoP", "")[:_CODE],
-        currency=currency, rate=said.get("TipoCambioP", ""), amount=amount,
+        currency=currency, rate=to_rate(said.get("TipoCambioP", ""), "TipoCambioP"), amount=amount,
         operation=said.get("NumOperacion", "").strip()[:_OPERATION], paid_uuid=uuid,
         paid_key=f"mx:uuid:{uuid}" if uuid else "", series=paid.get("Serie", "")[:_SERIES],
         folio=paid.get("Folio", "")[:_FOLIO], instalment=int(instalment) if _INSTALMENT.fullmatch(instalment) else 0,
         paid_currency=owed, balance_before=before, paid=part, balance_after=after,
-        equivalence=paid.get("EquivalenciaDR") or paid.get("TipoCambioDR", ""), vat=_sum_paid_vat(document, owed),
+        equivalence=to_rate(paid.get(equivalence, ""), equivalence), vat=_sum_paid_vat(document, owed),
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from reconcile.books.tax_documents import (
     to_day,
     to_money,
     to_party,
+    to_rate,
     to_stated_money,
 )
 from reconcile.rules.kinds import CREDIT_NOTES, KINDS, Role
@@ -68,7 +69,8 @@ def read_dte(body: Element) -> TaxDocument:
         issuer_tax_id=to_party(text_of(issuer, "RUTEmisor"), "cl"), issuer_name=names[1][:_NAME],
         receiver_tax_id=to_party(text_of(receiver, "RUTRecep"), "cl"), receiver_name=names[0][:_NAME],
         series="", folio=folio, uuid="", issued_at=datetime.combine(issue_date, time(), _ZONE),
-        issue_date=issue_date, currency=currency, rate=text_of(_parts_of(head, "OtraMoneda"), "TpoCambio"),
+        issue_date=issue_date, currency=currency,
+        rate=to_rate(text_of(_parts_of(head, "OtraMoneda"), "TpoCambio"), "TpoCambio"),
         net=money["MntNeto"], exempt=money["MntExe"], vat=money["IVA"], withheld=_sum_withheld(head, currency),
         total=money["MntTotal"], payable=_read_payable(totals, money),
         payment_method=text_of(about, "FmaPago")[:_CODE], payment_form=text_of(about, "MedioPago")[:_CODE],

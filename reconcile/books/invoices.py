@@ -24,6 +24,7 @@ from reconcile.books.headers import MappingError, read_mapping
 from reconcile.books.reading import Reading, read_invoices
 from reconcile.tables.books import InvoiceFile, LocalInvoice, LocalInvoiceBefore, LocalInvoiceChange
 from reconcile.tables.closing import Period
+from reconcile.tables.fiscal import FiscalDocument
 
 _FIELDS = tuple(field.name for field in fields(Document) if field.name not in {"doc_key", "is_void"})
 # What is said of a customer.
@@ -235,6 +236,7 @@ def find_changes(session: Session, connection: Connection, reading: Reading) -> 
     """Compare a reading with the books."""
     keys = [document.doc_key for document, _ in reading.documents]
     known = {row.doc_key: row for row in _find_known(session, connection.name, keys)}
+    replaced = set(_find_replaced(session, connection.name, keys))
     states_currency = "currency" in dict(reading.columns)
     added, changed = [], []
     for document, raw in _redact(session, connection.name, reading.documents):
@@ -242,6 +244,8 @@ def find_changes(session: Session, connection: Connection, reading: Reading) -> 
             added.append((document, raw))
             continue
         differences = _differences(known[document.doc_key], document, states_currency=states_currency)
+        if document.doc_key in replaced and differences.get("status", ("", ""))[1] == "valid":
+            del differences["status"]
         if differences:
             changed.append((document, raw, differences))
     return Changes(tuple(added), tuple(changed), len(keys) - len(added) - len(changed), known)
@@ -268,6 +272,13 @@ def _find_known(session: Session, connection: str, keys: Sequence[str]) -> Itera
     for some in batches(keys):
         query = select(LocalInvoice).where(LocalInvoice.connection == connection, col(LocalInvoice.doc_key).in_(some))
         yield from session.exec(query)
+
+
+def _find_replaced(session: Session, connection: str, keys: Sequence[str]) -> Iterator[str]:
+    """Yield documents that another took the place of, as its XML states: no list makes them valid again."""
+    for some in batches(keys):
+        mine = (FiscalDocument.connection == connection, col(FiscalDocument.doc_key).in_(some))
+        yield from session.exec(select(FiscalDocument.doc_key).where(*mine, FiscalDocument.status == "replaced"))
 
 
 def _differences(known: LocalInvoice, document: Document, *, states_currency: bool) -> Differences:

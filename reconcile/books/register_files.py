@@ -49,18 +49,24 @@ def import_register(  # noqa: PLR0913 - one file, and what only a person knows o
     except OSError as error:
         reason = Message("books.file_unreadable", {"reason": str(error.strerror)})
         return RegisterOutcome(path.name, "", False, False, RegisterReading(rejects=(Reject(NO_LINE, "", "", reason),)))
-    sha256 = hashlib.sha256(content).hexdigest()
     with installation.store.reading() as session:
-        known = session.get(RegisterFile, (connection.name, sha256))
-        if known is not None:
-            return _report_known(path.name, known)
         owner = Owner(connection.country_code, find_own_tax_ids(session, connection))
-    reading = read_register(path.name, content, owner, period=period, sides=sides)
+        reading = read_register(path.name, content, owner, period=period, sides=sides)
+        sha256 = _name_content(content, reading)
+        known = session.get(RegisterFile, (connection.name, sha256))
     outcome = RegisterOutcome(path.name, sha256, not reading.rejects, False, reading)
-    if reading.rejects or dry_run:
+    if reading.rejects:
         return outcome
+    if dry_run:
+        return _report_known(path.name, known) if known else outcome
     with installation.store.transaction() as session:
         return _keep(session, connection, outcome, at or utc_now())
+
+
+def _name_content(content: bytes, reading: RegisterReading) -> str:
+    """Return the digest of a file as it was read: an empty section has the same bytes in every month."""
+    meant = f"{reading.side} {' '.join(reading.periods)}\n"
+    return hashlib.sha256(meant.encode() + content).hexdigest()
 
 
 def _report_known(name: str, known: RegisterFile) -> RegisterOutcome:
@@ -78,13 +84,24 @@ def _keep(session: Session, connection: Connection, outcome: RegisterOutcome, at
         "rows": len(reading.rows),
     }  # fmt: skip
     if not insert_once(session.connection(), RegisterFile, [file], keys=["connection", "sha256"]):
-        # Another process brought the same file between our look and this turn.
-        return _report_known(outcome.name, session.get_one(RegisterFile, (connection.name, outcome.sha256)))
+        known = session.get_one(RegisterFile, (connection.name, outcome.sha256))
+        earlier = _report_known(outcome.name, known)
+        _refresh(session, known, at)
+        return earlier
     common = {"connection": connection.name, "file_sha256": outcome.sha256, "as_of": at}
     rows = [{**entry, **common} for entry in _redact(session, reading.rows)]
     if rows:
         session.execute(sa.insert(RegisterRow), rows)
     return RegisterOutcome(outcome.name, outcome.sha256, True, True, reading)
+
+
+def _refresh(session: Session, known: RegisterFile, at: datetime) -> None:
+    """Count a file that came in again as of the later moment: the register is again as it says."""
+    if at <= known.as_of:
+        return
+    known.as_of = at
+    mine = (col(RegisterRow.connection) == known.connection, col(RegisterRow.file_sha256) == known.sha256)
+    session.execute(sa.update(RegisterRow).where(*mine).values(as_of=at))
 
 
 def _redact(session: Session, entries: Sequence[Entry]) -> Sequence[Entry]:

@@ -1,6 +1,7 @@
 """Tax documents as their XML states them, and what readers of both countries need: amounts, moments, digests; pure."""
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ _MAY_BE_NEGATIVE = frozenset({"MontoNF", "MontoPeriodo", "VlrPagar"})
 _DAY = re.compile(r"20[0-9]{2}-[0-9]{2}-[0-9]{2}")
 _MOMENT = re.compile(_DAY.pattern + r"T[0-9]{2}:[0-9]{2}:[0-9]{2}")
 _SUMS = ("net", "exempt", "vat", "withheld", "total", "payable", "third_party")
+_RATE = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+")
 
 
 class TaxXmlError(RefusalError):
@@ -115,11 +117,34 @@ class TaxDocument:
 
     def digest(self) -> str:
         """Name the document by what it states."""
-        return hashlib.sha256(repr(self).encode()).hexdigest()
+        parts = [_list_values(self, _STATED)]
+        parts += [_list_values(one, _OF_RELATION) for one in self.relations]
+        parts += [_list_values(one, _OF_PAYMENT) for one in self.payments]
+        return hashlib.sha256(json.dumps([_FORMAT, *parts]).encode()).hexdigest()
 
     def replaced_keys(self) -> list[str]:
         """Return the keys of the documents that this one takes the place of."""
         return [one.other_key for one in self.relations if one.kind == SUBSTITUTES and self.country == "mx"]
+
+
+# What a digest covers: a field that is added later stays out, else every known document would count as changed.
+_FORMAT = 1
+_STATED = (
+    "doc_key", "country", "kind", "issuer_tax_id", "issuer_name", "receiver_tax_id", "receiver_name", "series",
+    "folio", "uuid", "issued_at", "issue_date", "currency", "rate", "net", "exempt", "vat", "withheld", "total",
+    "payable", "payment_method", "payment_form", "due_date", "global_of", "third_party", "no_debit_right", "order_ref",
+    "ref_type", "ref_number", "seal",
+)  # fmt: skip
+_OF_RELATION = ("kind", "other_type", "other_key", "other_number", "other_on", "reason")
+_OF_PAYMENT = (
+    "payment_number", "line", "paid_at", "payment_form", "currency", "rate", "amount", "operation", "paid_uuid",
+    "paid_key", "series", "folio", "instalment", "paid_currency", "balance_before", "paid", "balance_after",
+    "equivalence", "vat",
+)  # fmt: skip
+
+
+def _list_values(of: object, names: tuple[str, ...]) -> list[str]:
+    return [str(getattr(of, name)) for name in names]
 
 
 # The relation of a document that takes another's place, in Mexico.
@@ -180,6 +205,13 @@ def _scale(text: str, digits: int) -> int | None:
     except InvalidOperation:
         return None
     return int(scaled) if scaled.is_finite() and abs(scaled) <= LARGEST_AMOUNT else None
+
+
+def to_rate(text: str, name: str) -> str:
+    """Return a rate as it is written, empty where there is none."""
+    if text and (len(text) > _LONGEST_AMOUNT or not _RATE.fullmatch(text) or not Decimal(text)):
+        raise TaxXmlError("tax.not_a_rate", name=name, value=text[:_LONGEST_AMOUNT])
+    return text
 
 
 @lru_cache(maxsize=4_096)

@@ -116,6 +116,8 @@ class TaxOutcome:
 
 
 OnFound: TypeAlias = Callable[[Found], None]
+# Key and issuer of a document.
+Issued: TypeAlias = tuple[str, str]
 
 
 def ignore_found(_found: Found) -> None:
@@ -227,8 +229,6 @@ def _compare(session: Session, connection: str, batch: Sequence[Found]) -> list[
     keys = sorted({one.document.doc_key for one in batch if one.document and one.verdict is Verdict.TAKEN})
     known = dict(_read_known(session, connection, keys))
     void = set(_read_void(session, connection, keys))
-    replaced = set(_read_replaced(session, connection, keys))
-    replaced.update(*(one.document.replaced_keys() for one in batch if one.document and one.direction))
     judged = []
     for one in batch:
         if one.document is None or one.verdict is not Verdict.TAKEN:
@@ -239,9 +239,25 @@ def _compare(session: Session, connection: str, batch: Sequence[Found]) -> list[
             judged.append(_to_known(one, is_same=known[key] == digest))
             continue
         known[key] = digest
-        verdict = Verdict.REPLACED if key in replaced else Verdict.CANCELLED if key in void else Verdict.TAKEN
-        judged.append(replace(one, verdict=verdict))
-    return judged
+        judged.append(replace(one, verdict=Verdict.CANCELLED if key in void else Verdict.TAKEN))
+    replaced = dict(_read_replacing(session, connection, keys)) | _list_replacing(judged)
+    return [
+        replace(one, verdict=Verdict.REPLACED)
+        if one.document and one.verdict in KEPT and (one.document.doc_key, one.document.issuer_tax_id) in replaced
+        else one
+        for one in judged
+    ]
+
+
+def _list_replacing(new: Iterable[Found]) -> dict[Issued, str]:
+    """Return which new document takes the place of each: of its own issuer's documents alone, and never of itself."""
+    documents = [one.document for one in new if one.document and one.verdict in KEPT]
+    return {
+        (key, document.issuer_tax_id): document.doc_key
+        for document in documents
+        for key in document.replaced_keys()
+        if key != document.doc_key
+    }
 
 
 def _to_known(one: Found, *, is_same: bool) -> Found:
@@ -263,12 +279,6 @@ def _read_void(session: Session, connection: str, keys: Sequence[str]) -> Iterat
     for some in batches(keys):
         mine = (col(LocalInvoice.connection) == connection, col(LocalInvoice.doc_key).in_(some))
         yield from session.exec(select(LocalInvoice.doc_key).where(*mine, LocalInvoice.status == "void"))
-
-
-def _read_replaced(session: Session, connection: str, keys: Sequence[str]) -> Iterator[str]:
-    for some in batches(keys):
-        mine = (col(FiscalRelation.connection) == connection, col(FiscalRelation.other_key).in_(some))
-        yield from session.exec(select(FiscalRelation.other_key).where(*mine, FiscalRelation.kind == SUBSTITUTES))
 
 
 def _list_books(new: Iterable[Found]) -> Iterator[Document]:
@@ -308,8 +318,8 @@ def _write(session: Session, connection: Connection, new: Sequence[Found], diges
     """Write what the XML states, and mark what it takes the place of."""
     database, here = session.connection(), {"connection": connection.name}
     pairs = [(one, one.document) for one in _redact(session, connection.name, new) if one.document]
-    replacing = {key: document.doc_key for _, document in pairs for key in document.replaced_keys()}
-    replacing = dict(_read_replacing(session, connection.name, [document.doc_key for _, document in pairs])) | replacing
+    keys = [document.doc_key for _, document in pairs]
+    replacing = dict(_read_replacing(session, connection.name, keys)) | _list_replacing(new)
     rows = [_to_row(one, document, replacing) for one, document in pairs]
     _insert(database, FiscalDocument, rows, here | {"file_sha256": digest, "updated_at": at})
     relations = [(document.doc_key, line, relation) for _, document in pairs
@@ -317,9 +327,14 @@ def _write(session: Session, connection: Connection, new: Sequence[Found], diges
     _insert(database, FiscalRelation, [_to_relation_row(*one) for one in relations], here)
     payments = [(document.doc_key, payment) for _, document in pairs for payment in document.payments]
     _insert(database, FiscalPayment, [_to_payment_row(*one) for one in payments], here)
-    for key, by in replacing.items():
-        of_key = (col(FiscalDocument.connection) == connection.name, col(FiscalDocument.doc_key) == key)
-        session.execute(sa.update(FiscalDocument).where(*of_key).values(status=Verdict.REPLACED.value, replaced_by=by))
+    table = FiscalDocument
+    for (key, issuer), by in replacing.items():
+        of_key = (
+            col(table.connection) == connection.name,
+            col(table.doc_key) == key,
+            col(table.issuer_tax_id) == issuer,
+        )
+        session.execute(sa.update(table).where(*of_key).values(status=Verdict.REPLACED.value, replaced_by=by))
 
 
 def _insert(
@@ -329,12 +344,15 @@ def _insert(
         insert_rows(database, core_of(table), [*rows[0]], [[*row.values()] for row in rows], alike=alike)
 
 
-def _read_replacing(session: Session, connection: str, keys: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _read_replacing(session: Session, connection: str, keys: Sequence[str]) -> Iterator[tuple[Issued, str]]:
     """Yield which known document takes the place of each."""
+    said, by = FiscalRelation, FiscalDocument
+    of_document = (col(by.connection) == said.connection) & (col(by.doc_key) == said.doc_key)
     for some in batches(keys):
-        mine = (col(FiscalRelation.connection) == connection, col(FiscalRelation.other_key).in_(some))
-        query = select(FiscalRelation.other_key, FiscalRelation.doc_key).where(*mine)
-        yield from session.exec(query.where(FiscalRelation.kind == SUBSTITUTES))
+        mine = (col(said.connection) == connection, col(said.other_key).in_(some), said.other_key != said.doc_key)
+        query = select(said.other_key, by.issuer_tax_id, said.doc_key).join(by, of_document).where(*mine)
+        for key, issuer, doc_key in session.exec(query.where(said.kind == SUBSTITUTES, by.country == "mx")):
+            yield (key, issuer), doc_key
 
 
 def _redact(session: Session, connection: str, new: Sequence[Found]) -> Sequence[Found]:
@@ -364,7 +382,7 @@ _OF_RELATION = tuple(Relation.__slots__)
 _STATES = {Verdict.TAKEN: "valid", Verdict.REPLACED: "replaced", Verdict.CANCELLED: "cancelled"}
 
 
-def _to_row(one: Found, document: TaxDocument, replacing: Mapping[str, str]) -> dict[str, object]:
+def _to_row(one: Found, document: TaxDocument, replacing: Mapping[Issued, str]) -> dict[str, object]:
     name = document.receiver_name if one.direction == ISSUED else document.issuer_name
     return {field: getattr(document, field) for field in _SAME} | {
         "direction": one.direction,
@@ -372,7 +390,7 @@ def _to_row(one: Found, document: TaxDocument, replacing: Mapping[str, str]) -> 
         "period": document.issue_date.isoformat()[:7],
         "status": _STATES[one.verdict],
         "cancelled_on": None,
-        "replaced_by": replacing.get(document.doc_key, ""),
+        "replaced_by": replacing.get((document.doc_key, document.issuer_tax_id), ""),
         "content_sha256": one.digest,
     }
 

@@ -45,6 +45,7 @@ _DAY = len("2026-10-31")
 _DATES = "dd/mm/yyyy"
 # Days of a register have no hour that could move them.
 _ZONE = ZoneInfo("UTC")
+_COUNT = re.compile(r"[0-9]{1,9}")
 _CODE = re.compile(r"(\d{2,3})(?!\d)")
 _MONTH = re.compile(r"(?<!\d)(20\d{2})[-_]?(0[1-9]|1[0-2])(?!\d)")
 _RUT = re.compile(r"(?<!\d)(\d{7,8}-[\dkK])(?![0-9A-Za-z])")
@@ -222,11 +223,12 @@ class _RowReader:
         is_sale = self._side == SALES
         if amounts["total"] is None:
             self._reject(row, "total", Message("books.empty"))
+        count = self._count(row)
         if len(self.rejects) > before:
             return None
         return {
             "line": row.line, "side": self._side, "state": self._state(row), "kind": kind[-1],
-            "count": int(self._text(row, "count")) if self._section == SUMMARY else None,
+            "count": count,
             "issuer_tax_id": self._owner.only if is_sale else other,
             "receiver_tax_id": other if is_sale else self._owner.only,
             "name": self._text(row, "name"), "series": "", "folio": self._text(row, "folio").lstrip("0"), "uuid": "",
@@ -252,6 +254,16 @@ class _RowReader:
         except FigureError as error:
             self._reject(row, name, error.message)
             return None
+
+    def _count(self, row: Row) -> int | None:
+        if self._section != SUMMARY:
+            return None
+        text = self._text(row, "count")
+        if _COUNT.fullmatch(text):
+            return int(text)
+        reason = Message("tax.not_a_count", {"text": text[:20]}) if text else Message("books.empty")
+        self._reject(row, "count", reason)
+        return None
 
     def _day(self, row: Row, name: str) -> date | None:
         text = self._text(row, name)

@@ -134,7 +134,7 @@ def set_figure(
 def import_declared(
     installation: Installation, connection: Connection, *, file: Path, author: str | None, as_json: bool
 ) -> None:
-    """State figures from a CSV file with the columns period, code and amount, all or none."""
+    """State figures from a CSV file with the columns period, code and amount (a currency may follow), all or none."""
     try:
         wishes = read_file(file.read_bytes())
     except OSError as error:
@@ -171,7 +171,10 @@ def list_figures(
     installation = open_installation()
     with installation.store.reading() as session:
         rows = [
-            {**one.model_dump(), "amount": format_decimal(one.amount, one.currency)}
+            {
+                **one.model_dump(),
+                "amount": format_decimal(one.amount, one.currency) if one.currency else str(one.amount),
+            }
             for found in installation.connections(connection_name)
             for one in list_declared(session, found)
         ]

@@ -22,7 +22,9 @@ from reconcile.tables.fiscal import DeclaredFigure
 
 TYPED, FILE, LINK = "typed", "file", "link"
 _YEAR = len("2026")
-_HEADER = ("period", "code", "amount")
+_HEADER, _CURRENCY = ("period", "code", "amount"), "currency"
+# No return counts more documents.
+_LARGEST_COUNT = 9
 _MOST = 10_000
 
 
@@ -32,11 +34,12 @@ class DeclaredError(RefusalError):
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A figure to declare; the amount is as it was written."""
+    """A figure that somebody declares; the amount is as it was written, in the country's money if no other is named."""
 
     period: str
     code: str
     amount: str
+    currency: str = ""
 
 
 def declare(
@@ -46,7 +49,7 @@ def declare(
 
     Raise DeclaredError if any of them is none: then none is kept.
     """
-    country, currency = facts_of(connection.country_code), connection.country.currency
+    country = facts_of(connection.country_code)
     read = []
     for wish in wishes:
         is_year = wish.period.isdigit() and len(wish.period) == _YEAR
@@ -55,17 +58,34 @@ def declare(
         known = country.yearly if is_year else country.monthly
         if wish.code not in known:
             raise DeclaredError("tax.unknown_code", code=wish.code[:20], known=", ".join(sorted(known)))
-        try:
-            read.append((wish, to_minor(wish.amount.strip(), currency)))
-        except MoneyError:
-            raise DeclaredError("tax.not_declarable", text=wish.amount[:30], currency=currency) from None
+        currency = "" if wish.code in country.counts and not is_year else connection.country.currency
+        read.append((wish, _to_amount(wish, currency) if currency else _to_count(wish.amount), currency))
     take_turn(session, Turn.BOOKS)
-    return sum(_keep(session, connection, wish, amount, author, at, source) for wish, amount in read)
+    return sum(
+        _keep(session, connection, wish, amount, currency, author, at, source) for wish, amount, currency in read
+    )
+
+
+def _to_amount(wish: Wish, currency: str) -> int:
+    if wish.currency not in {"", currency}:
+        raise DeclaredError("tax.not_declarable", text=f"{wish.amount[:30]} {wish.currency[:10]}", currency=currency)
+    try:
+        return to_minor(wish.amount.strip(), currency)
+    except MoneyError:
+        raise DeclaredError("tax.not_declarable", text=wish.amount[:30], currency=currency) from None
+
+
+def _to_count(text: str) -> int:
+    text = text.strip()
+    if not (text.isascii() and text.isdecimal() and len(text) <= _LARGEST_COUNT):
+        raise DeclaredError("tax.not_a_count", text=text[:30])
+    return int(text)
 
 
 def _keep(  # noqa: PLR0913, PLR0917 - the columns of a row
-    session: Session, connection: Connection, wish: Wish, amount: int, author: str, at: datetime, source: str
-) -> bool:
+    session: Session, connection: Connection, wish: Wish, amount: int, currency: str, author: str, at: datetime,
+    source: str,
+) -> bool:  # fmt: skip
     mine = (DeclaredFigure.connection == connection.name, DeclaredFigure.period == wish.period)
     asked = select(DeclaredFigure).where(*mine, DeclaredFigure.code == wish.code)
     latest = session.exec(asked.order_by(col(DeclaredFigure.version).desc())).first()
@@ -74,7 +94,7 @@ def _keep(  # noqa: PLR0913, PLR0917 - the columns of a row
     session.add(
         DeclaredFigure(
             connection=connection.name, period=wish.period, code=wish.code,
-            version=latest.version + 1 if latest else 1, amount=amount, currency=connection.country.currency,
+            version=latest.version + 1 if latest else 1, amount=amount, currency=currency,
             author=author, at=at, source=source,
         )
     )  # fmt: skip
@@ -83,16 +103,17 @@ def _keep(  # noqa: PLR0913, PLR0917 - the columns of a row
 
 
 def read_file(content: bytes) -> list[Wish]:
-    """Read a CSV file with the columns period, code and amount; raise DeclaredError if it is none."""
+    """Read a CSV file with the columns period, code, amount and perhaps currency; raise DeclaredError if it is none."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = content.decode("cp1252", errors="replace")
     separator = ";" if ";" in text.partition("\n")[0] else ","
     rows = [row for row in csv.reader(io.StringIO(text), delimiter=separator) if any(cell.strip() for cell in row)]
-    if not rows or tuple(cell.strip().lower() for cell in rows[0]) != _HEADER or len(rows) > _MOST:
+    header = tuple(cell.strip().lower() for cell in rows[0]) if rows else ()
+    if header not in {_HEADER, (*_HEADER, _CURRENCY)} or len(rows) > _MOST:
         raise DeclaredError("tax.no_header")
-    wrong = next((number for number, row in enumerate(rows[1:], start=2) if len(row) != len(_HEADER)), None)
+    wrong = next((number for number, row in enumerate(rows[1:], start=2) if len(row) != len(header)), None)
     if wrong is not None:
         raise DeclaredError("tax.bad_row", line=wrong)
     return [Wish(*(cell.strip() for cell in row)) for row in rows[1:]]

@@ -35,6 +35,7 @@ class Country:
     figures: Mapping[str, Figure]
     formulas: Mapping[str, Mapping[str, int]]
     monthly: frozenset[str]
+    counts: frozenset[str]
     yearly: frozenset[str]
     carried: frozenset[str]
     link: Mapping[str, str]
@@ -60,10 +61,12 @@ def facts_of(country: str) -> Country:
     }
     formulas = {code: _to_signs(parts) for code, parts in own["formulas"].items()}
     declared = own["declared"]
+    parts = (part for formula in formulas.values() for part in formula)
     return Country(
         figures,
         formulas,
-        frozenset({*figures, *formulas, *(part for parts in formulas.values() for part in parts), *declared["month"]}),
+        frozenset({*figures, *formulas, *parts, *declared["month"], *declared["counts"]}),
+        frozenset(declared["counts"]),
         frozenset(declared["year"]),
         frozenset(own["carried"]["lines"]),
         declared["link"],

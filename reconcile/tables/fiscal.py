@@ -131,8 +131,8 @@ DECLARED_KEYS = ("connection", "period", "code", "amount", "currency", "version"
 class RegisterFile(SQLModel, table=True):
     """One file of a tax register, as it stood at `as_of`; the newest of a side, section and period counts.
 
-    `side` is sales, purchases or both; `section` what part of the register it is: registro, pendiente, no_incluir,
-    reclamado, resumen, or metadata.
+    `sha256` names its bytes with side and period. `side` is sales, purchases or both; `section` what part of the
+    register it is: registro, pendiente, no_incluir, reclamado, resumen, or metadata.
     """
 
     __tablename__ = "register_file"
@@ -199,6 +199,7 @@ class DeclaredFigure(SQLModel, table=True):
     code: str = Field(primary_key=True)
     version: int = Field(primary_key=True)
     amount: int = minor_units(optional=False)
+    # Empty where the figure is a number of documents.
     currency: str
     author: str
     at: datetime = moment(optional=False)

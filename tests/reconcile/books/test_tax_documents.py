@@ -1,6 +1,8 @@
 """What is read of tax documents of both countries, figure by figure, and what is refused with one sentence."""
 
+from dataclasses import dataclass, fields, replace
 from datetime import date
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -130,6 +132,28 @@ def test_an_export_invoice_is_in_its_own_currency() -> None:
     assert why(dte("110", 3, totals=totals.replace("DOLAR USA", "YEN X"))) == "currency 'YEN X' is not one of ISO 4217"
 
 
+@dataclass(frozen=True, slots=True)
+class LaterDocument(TaxDocument):
+    """A document of a later version, which states more."""
+
+    purpose: str = "G03"
+
+
+def test_a_field_that_is_added_later_leaves_digests_as_they_are() -> None:
+    """A digest covers a list of fields, so that a known document stays known; every one of today's counts."""
+    found = read(complement("d", ("a", 1, "1160.00", "500.00", "660.00")))
+    values = {field.name: getattr(found, field.name) for field in fields(found)}
+    assert LaterDocument(**values).digest() == found.digest()
+    for name, value in values.items():
+        other: Any = () if isinstance(value, tuple) else "other"
+        assert (replace(found, **{name: other}).digest() == found.digest()) == (value == other)
+    (paid,) = found.payments
+    for field in fields(paid):
+        changed: Any = {field.name: "other"}
+        assert replace(found, payments=(replace(paid, **changed),)).digest() != found.digest()
+
+
+PAID = complement("d", ("a", 1, "1160.00", "500.00", "660.00"))
 LAUGHS = '<!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]><Comprobante>&b;</Comprobante>'
 OUTSIDE = '<!DOCTYPE l [<!ENTITY x SYSTEM "file:///etc/passwd">]><Comprobante>&x;</Comprobante>'
 
@@ -162,6 +186,14 @@ OUTSIDE = '<!DOCTYPE l [<!ENTITY x SYSTEM "file:///etc/passwd">]><Comprobante>&x
         (cfdi("a").replace("23:30:00", "23:30:00Z"), "Fecha is no date: 2026-10-05T23:30:00Z"),
         (cfdi("a").replace('Moneda="MXN"', 'Moneda="XXX"'), "currency 'XXX' is not one of ISO 4217"),
         (dte("33", 1, totals=""), "MntTotal is no amount: "),
+        (cfdi("a", terms='TipoCambio="NaN"'), "TipoCambio is no rate: NaN"),
+        (cfdi("a", terms='TipoCambio="1E+400000"'), "TipoCambio is no rate: 1E+400000"),
+        (cfdi("a", terms='TipoCambio="0.00"'), "TipoCambio is no rate: 0.00"),
+        (PAID.replace('TipoCambioP="1"', 'TipoCambioP="-1"'), "TipoCambioP is no rate: -1"),
+        (PAID.replace('EquivalenciaDR="1"', 'EquivalenciaDR="uno"'), "EquivalenciaDR is no rate: uno"),
+        (dte("110", 1, totals=TOTALS).replace(
+            "</Encabezado>", "<OtraMoneda><TpoCambio>950,5</TpoCambio></OtraMoneda></Encabezado>"),
+         "TpoCambio is no rate: 950,5"),
         (cfdi("a").replace("2026-10-05T", "05/10/2026 "), "Fecha is no date: 05/10/2026 23:30:00"),
         (cfdi("a").replace('Version="4.0"', 'version="3.2"'), "CFDI of version 3.2 are not read, only 3.3 and 4.0"),
         (cfdi("a").replace(UUIDS["a"].upper(), "no"), "is no UUID: no"),

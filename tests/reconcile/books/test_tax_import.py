@@ -18,6 +18,7 @@ from consumer.facts.tables.provider import Entity
 from consumer.facts.work import Completion
 from reconcile.books import tax_intake
 from reconcile.books.intake import Kind, bring_in
+from reconcile.books.invoices import import_invoices
 from reconcile.books.tax_files import is_tax_path
 from reconcile.books.tax_intake import Found, TaxOutcome, import_tax_files
 from reconcile.desk import removals
@@ -143,6 +144,45 @@ def test_both_of_a_substitution_in_one_folder(folder: Folder) -> None:
     folder.take()
     assert folder.verdicts == {"a": "replaced", "b": "taken"}
     assert folder.states() == {KEYS["a"]: ("replaced", KEYS["b"]), KEYS["b"]: ("valid", "")}
+
+
+@pytest.mark.parametrize("first", ["ours", "theirs"])
+def test_no_one_else_takes_the_place_of_our_document(folder: Folder, first: str) -> None:
+    """A supplier that names our document leaves it valid, whichever comes first; its own one it replaces."""
+    named = related("04", "a", "c")
+    texts = {"ours": cfdi("a"), "theirs": cfdi("b", issuer=CUSTOMER, receiver=MERCHANT, related=named),
+             "old": cfdi("c", issuer=CUSTOMER, receiver=MERCHANT)}  # fmt: skip
+    folder.lay(**{first: texts[first]})
+    folder.take()
+    folder.lay(**texts)
+    folder.take()
+    assert folder.states() == {
+        KEYS["a"]: ("valid", ""), KEYS["b"]: ("valid", ""), KEYS["c"]: ("replaced", KEYS["b"]),
+    }  # fmt: skip
+    assert [(row.doc_key, row.status) for row in folder.kept(LocalInvoice)] == [(KEYS["a"], "valid")]
+
+
+def test_a_refused_document_takes_no_place(folder: Folder) -> None:
+    """An altered copy of a known document replaces nothing, and no document replaces itself."""
+    folder.lay(b=cfdi("b"))
+    folder.take()
+    folder.lay(a=cfdi("a", related=related("04", "a")), b=cfdi("b", seal="b3Ryb3M=", related=related("04", "a")))
+    folder.take()
+    assert folder.verdicts == {"a": "taken", "b": "changed"}
+    assert folder.states() == {KEYS["a"]: ("valid", ""), KEYS["b"]: ("valid", "")}
+
+
+def test_a_list_does_not_revive_a_replaced_document(folder: Folder) -> None:
+    """A later list that calls it valid leaves it void, and changes what else it states."""
+    folder.lay(a=cfdi("a"), b=cfdi("b", related=related("04", "a")))
+    folder.take()
+    path = folder.path / "list.csv"
+    lines = [f"{MERCHANT},{UUIDS[letter]},I,17,2026-10-05,1160.00,Vigente,P-1" for letter in "ab"]
+    path.write_text("\n".join(["RfcEmisor,UUID,Efecto,Folio,Fecha,Total,Estatus,Pedido", *lines, ""]))
+    assert import_invoices(folder.installation, folder.main, path).rejects == ()
+    assert {row.doc_key: (row.status, row.order_ref) for row in folder.kept(LocalInvoice)} == {
+        KEYS["a"]: ("void", "P-1"), KEYS["b"]: ("valid", "P-1"),
+    }  # fmt: skip
 
 
 def test_a_document_that_the_books_know_as_void_is_cancelled(folder: Folder) -> None:

@@ -159,6 +159,57 @@ def test_the_newest_file_of_a_section_counts_and_the_books_stay(
         assert session.exec(select(LocalInvoice)).all() == []
 
 
+def test_a_state_that_comes_back_is_the_newest(installation: Installation, main: Connection, tmp_path: Path) -> None:
+    """A register that is again as it was counts as of the later moment."""
+    first, second = tmp_path / "RCV_VENTA_202610.csv", tmp_path / "otro_202610.csv"
+    first.write_text(SALES_FILE)
+    second.write_text(SALES_FILE.rsplit("\n", 2)[0] + "\n")
+    for day, path in ((1, first), (2, second), (3, first)):
+        import_register(installation, main, path, at=datetime(2026, 11, day, tzinfo=UTC))
+    with installation.store.reading() as session:
+        assert [row.folio for row in read_rows(session, "main")] == ["101", "102", "7"]
+        assert {row.as_of for row in read_rows(session, "main")} == {datetime(2026, 11, 3, tzinfo=UTC)}
+        assert len(session.exec(select(RegisterFile)).all()) == 2
+
+
+def test_an_empty_register_is_one_of_each_month(installation: Installation, main: Connection, tmp_path: Path) -> None:
+    """The same bytes speak of the month that their name says."""
+    for month in ("202610", "202611"):
+        path = tmp_path / f"RCV_VENTA_{month}.csv"
+        path.write_text(SALES_HEADER)
+        assert import_register(installation, main, path).kept
+    with installation.store.reading() as session:
+        assert {row.period for row in session.exec(select(RegisterFile))} == {"2026-10", "2026-11"}
+
+
+def test_a_list_of_sales_may_come_in_again_with_its_purchases(installation: Installation, tmp_path: Path) -> None:
+    """What was left out the first time is read the second time."""
+    mexico = Connection.model_validate(
+        {"name": "main", "api_key": "sk_test_one", "country": "mx", "tax_id": "AAA010101AAA"}
+    )
+    path = tmp_path / "1_01.txt"
+    path.write_bytes(LIST.encode())
+    assert import_register(installation, mexico, path, sides=frozenset({"sales"})).kept
+    assert import_register(installation, mexico, path).kept
+    with installation.store.reading() as session:
+        rows = read_rows(session, "main")
+    assert sorted((row.side, row.uuid[-1]) for row in rows) == [("purchases", "c"), ("sales", "a"), ("sales", "b")]
+
+
+@pytest.mark.parametrize(
+    ("count", "reason"),
+    [
+        ("1.234", "1.234 is no number of documents: write it in digits alone"),
+        ("", "is empty"),
+        ("9999999999", "9999999999 is no number of documents: write it in digits alone"),
+    ],
+)
+def test_a_count_that_is_none_is_refused(count: str, reason: str) -> None:
+    """The row is named with its sentence."""
+    reading = read_register("RCV_RESUMEN_VENTA_202610.csv", SUMMARY.replace(";12;", f";{count};").encode(), HERE)
+    assert [(one.line, one.column, str(one.reason)) for one in reading.rejects] == [(2, "Total Documentos", reason)]
+
+
 def test_the_command_brings_a_folder_in_and_lists_it(call: Callable[..., Result], tmp_path: Path) -> None:
     """A folder is its files, each with its verdict; --kind keeps the other side out."""
     folder = tmp_path / "octubre"

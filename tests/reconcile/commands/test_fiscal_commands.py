@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 from click.testing import Result
 
@@ -14,6 +15,7 @@ from consumer.facts.settings import Connection
 from consumer.facts.tables.provider import TaxStatement
 from reconcile.books.register_files import import_register
 from reconcile.tables.books import InvoiceFile
+from sandbox.serve import create_sandbox
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
@@ -48,10 +50,29 @@ def test_declared_figures_are_kept_as_versions(call: Call, tmp_path: Path) -> No
     ]
 
 
+def test_the_declared_figures_of_the_sandbox_come_in(call: Call, tmp_path: Path) -> None:
+    """With their currency; a number of documents has none, and a figure in another money is refused."""
+    app = create_sandbox("tax-cl", seed=7)
+    with httpx.Client(transport=httpx.WSGITransport(app=app), base_url="http://sandbox.test") as client:
+        text = client.get("/_sandbox/declared.csv").text
+    app.world.close()
+    file = tmp_path / "declared.csv"
+    file.write_text(text)
+    answer = call("declared", "import", file, "--json")
+    assert (answer.exit_code, rows(answer)[0]["kept"]) == (0, len(text.splitlines()) - 1)
+    currencies = {row["code"]: row["currency"] for row in rows(call("declared", "list", "--json"))}
+    assert {code for code, currency in currencies.items() if not currency} == {"110", "503", "509", "512", "758"}
+    file.write_text("period,code,amount,currency\n2026-10,538,100,USD\n")
+    assert "100 USD is not an amount in CLP" in call("declared", "import", file).stderr
+    file.write_text("period,code,amount,currency\n2026-10,538,100\n")
+    assert "line 2 has not as many cells as the heading" in call("declared", "import", file).stderr
+
+
 REFUSED = [
     (("octubre", "538", "1"), "octubre is neither a month as 2026-10 nor a year"),
-    (("2026-10", "999", "1"), "there is no code 999 of such a return; there are 111, 115, "),
+    (("2026-10", "999", "1"), "there is no code 999 of such a return; there are 110, 111, 115, "),
     (("2026-10", "538", "uno"), "uno is not an amount in CLP"),
+    (("2026-10", "519", "1.5"), "1.5 is no number of documents: write it in digits alone"),
 ]
 
 

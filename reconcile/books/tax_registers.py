@@ -50,6 +50,7 @@ _CODE = re.compile(r"(\d{2,3})(?!\d)")
 _MONTH = re.compile(r"(?<!\d)(20\d{2})[-_]?(0[1-9]|1[0-2])(?!\d)")
 _RUT = re.compile(r"(?<!\d)(\d{7,8}-[\dkK])(?![0-9A-Za-z])")
 PERIOD = re.compile(r"20\d{2}-(0[1-9]|1[0-2])")
+YEAR = re.compile(r"20[0-9]{2}")
 
 _LIST = (
     "uuid", "rfcemisor", "nombreemisor", "rfcreceptor", "nombrereceptor", "rfcpac", "fechaemision",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import click
 import sqlalchemy as sa
@@ -25,7 +26,7 @@ from consumer.facts.messages import translate
 from consumer.facts.money import format_decimal
 from consumer.facts.work import Completion
 from reconcile.books.register_files import RegisterOutcome, import_register
-from reconcile.books.tax_registers import PERIOD, SIDES
+from reconcile.books.tax_registers import PERIOD, SIDES, YEAR
 from reconcile.commands.files import print_files, status_of
 from reconcile.fiscal.comparing import Tie, count_missing
 from reconcile.fiscal.declared import FILE, TYPED, DeclaredError, Wish, declare, list_declared, read_file
@@ -191,7 +192,7 @@ def tie_out_command(
     open_installation: OpenInstallation, *, period: str, check: bool, connection_name: str | None, as_json: bool
 ) -> None:
     """What the tax office will compute of a month, against books, money and what was declared."""
-    if period and not PERIOD.fullmatch(period) and not (period.isdigit() and len(period) == len("2026")):
+    if period and not PERIOD.fullmatch(period) and not YEAR.fullmatch(period):
         raise CommandError("--period takes a month as 2026-10, or a year", Completion.MISUSED)
     installation, rows, is_open = open_installation(), [], False
     with installation.store.reading() as session:
@@ -205,14 +206,19 @@ def tie_out_command(
             missing, listed = count_missing(world.register.papers, world.xml.papers, month)
             if world.xml.is_known and missing:
                 say(f"{connection.name} {month}: XML missing for {missing} of {listed}")
-    shown = rows if as_json else [{**row, "verdict": translate(f"verdict.{row['verdict']}", "en")} for row in rows]
+    shown = rows if as_json else [_to_words(row) for row in rows]
     keys = TIE_KEYS if as_json else tuple(key for key in TIE_KEYS if key not in {"as_of_a", "as_of_b", "explained"})
     print_rows(shown, keys, as_json=as_json)
     if check and is_open:
         leave(Completion.PARTLY_DONE)
 
 
-def _to_tie_row(tie: Tie, connection: Connection) -> dict[str, object]:
+def _to_words(row: dict[str, Any]) -> dict[str, object]:
+    causes = ", ".join(f"{cause} {amount}" for cause, amount in row["causes"].items())
+    return {**row, "verdict": translate(f"verdict.{row['verdict']}", "en"), "causes": causes}
+
+
+def _to_tie_row(tie: Tie, connection: Connection) -> dict[str, Any]:
     currency, sums = connection.country.currency, dict[str, int]()
     for part in tie.parts:
         sums[part.cause] = sums.get(part.cause, 0) + part.amount

@@ -265,23 +265,24 @@ def to_payments(lines: Iterable[Row]) -> Iterator[Payment]:
         is_new = row["amount_signed"] is not None and name not in seen
         if row["local_date"] is None or row["resource_type"] not in {*PAYMENT_TYPES, REFUND, DISPUTE}:
             continue
+        on = date.fromisoformat(row["local_date"])
         if is_new:
             seen.add(name)
         amount = row["amount_signed"] if is_new else 0
         if row["resource_type"] not in PAYMENT_TYPES:
             if is_new:
                 key, tax_id = row["reversed_doc_key"] or "", row["doc_customer_tax_id"] or ""
-                yield Payment(name, row["local_date"], "", amount, key, vat=row["vat_moved"] or 0, tax_id=tax_id)
+                yield Payment(name, on, "", amount, key, vat=row["vat_moved"] or 0, tax_id=tax_id)
             continue
         rest = left.get(name) or Payment(
-            name, row["local_date"], row["resource_subtype"] or "", 0, tax_id=row["customer_tax_id"] or ""
+            name, on, row["resource_subtype"] or "", 0, tax_id=row["customer_tax_id"] or ""
         )
         applied = 0 if part in seen or not row["doc_key"] else row["applied_amount"] or 0
         left[name] = rest._replace(amount=rest.amount + amount - applied)
         if applied:
             seen.add(part)
             yield rest._replace(
-                amount=applied, doc_key=row["doc_key"], doc_on=row["doc_date"], doc_kind=row["doc_type"] or "",
-                vat=row["vat_moved"] or 0,
+                amount=applied, doc_key=row["doc_key"], doc_kind=row["doc_type"] or "", vat=row["vat_moved"] or 0,
+                doc_on=date.fromisoformat(row["doc_date"]) if row["doc_date"] else None,
             )  # fmt: skip
     yield from (rest for rest in left.values() if rest.amount)

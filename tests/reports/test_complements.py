@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -69,6 +70,12 @@ def test_each_payment_of_a_deferred_invoice_is_a_row(mexican: Installation) -> N
         "pi_1,2026-09-10T09:00:00,03,MX9,116.00,0.00,2026-10-05,differs,0.00,payment_form",
         "pi_2,2026-09-10T09:00:00,03,,232.00,0.00,2026-10-05,missing,,",
     ]
+    ties = CliRunner().invoke(Commands(), ["tie-out", "--period", "2026-09", "--json"], obj=lambda: mexican)
+    assert ties.exit_code == 0, ties.output
+    (collected,) = [row for row in map(json.loads, ties.stdout.splitlines()) if row["figure"] == "collected"]
+    assert (collected["witness_a"], collected["amount_a"]) == ("collected", "348.00")
+    result = CliRunner().invoke(Commands(), ["report", "tax-tie-out", "--out", "-"], obj=lambda: mexican)
+    assert "2026-09,mx,collected" in result.stdout
     words = ["report", "payment-complements", "--out", "-", "--profile", "mx", "--language", "es-MX"]
     spanish = CliRunner().invoke(Commands(), words, obj=lambda: mexican).stdout
     assert "Emitido con diferencias" in spanish

@@ -38,8 +38,8 @@ def test_a_sum_gives_way_to_its_documents() -> None:
 
 def line(name: str, kind: str = "payment_intent", **more: object) -> dict[str, object]:
     fixed = {
-        "resource_id": name, "resource_type": kind, "resource_subtype": "bank_transfer", "local_date": ON, "line": 1,
-        "amount_signed": None, "applied_amount": None, "doc_key": None, "doc_date": None, "doc_type": None,
+        "resource_id": name, "resource_type": kind, "resource_subtype": "bank_transfer", "local_date": ON.isoformat(),
+        "line": 1, "amount_signed": None, "applied_amount": None, "doc_key": None, "doc_date": None, "doc_type": None,
         "vat_moved": None, "customer_tax_id": None, "reversed_doc_key": None, "doc_customer_tax_id": None,
     }  # fmt: skip
     return {**fixed, **more}

@@ -74,8 +74,6 @@ def test_each_payment_of_a_deferred_invoice_is_a_row(mexican: Installation) -> N
     assert ties.exit_code == 0, ties.output
     (collected,) = [row for row in map(json.loads, ties.stdout.splitlines()) if row["figure"] == "collected"]
     assert (collected["witness_a"], collected["amount_a"]) == ("collected", "348.00")
-    result = CliRunner().invoke(Commands(), ["report", "tax-tie-out", "--out", "-"], obj=lambda: mexican)
-    assert "2026-09,mx,collected" in result.stdout
     words = ["report", "payment-complements", "--out", "-", "--profile", "mx", "--language", "es-MX"]
     spanish = CliRunner().invoke(Commands(), words, obj=lambda: mexican).stdout
     assert "Emitido con diferencias" in spanish

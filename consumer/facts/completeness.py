@@ -1,6 +1,7 @@
 """How far windows make a stream complete, and how late its events come.
 
-A stream is complete up to the first window that is not closed, or was never asked for.
+A stream is complete up to the first window that failed, or was never read to its end. What was complete stays so while
+it is read again, or where a process that read it again was killed.
 """
 
 from collections.abc import Sequence
@@ -32,15 +33,20 @@ class Stretch(Protocol):
 
 def complete_until(session: Session, connection: str, stream: str) -> datetime | None:
     """Return the moment up to which all that was ever asked of a stream is here, or None."""
-    asked = sa.select(col(Window.since), col(Window.until), col(Window.state))
+    asked = sa.select(col(Window.since), col(Window.until), col(Window.state), col(Window.reason))
     mine = asked.where(col(Window.connection) == connection, col(Window.stream) == stream)
     windows = sorted(session.execute(mine).all(), key=start_of)
     closed = [window for window in windows if window.state == WindowState.CLOSED]
     if not closed or start_of(closed[0]) > start_of(windows[0]):
         return None
-    limits = [start_of(window) for window in windows if window.state != WindowState.CLOSED]
-    reached = min([reach(closed), *limits])
+    failed = [window for window in windows if window.state != WindowState.CLOSED and has_failed(window)]
+    reached = min([reach(closed), *map(start_of, failed)])
     return None if reached == BEGINNING else reached
+
+
+def has_failed(window: sa.Row[tuple[datetime | None, datetime, str, str | None]]) -> bool:
+    """Return True if a window is known to lack something; a killed process may have left its reason alone."""
+    return window.state == WindowState.FAILED or bool(window.reason)
 
 
 def reach(windows: Sequence[Stretch]) -> datetime:

@@ -1,8 +1,8 @@
 """Is what we hold complete up to the as-of day: one row per stream the run reads that is not, with its reason; pure.
 
 `reconcile.rules.streams` lists them. Six are needed: never read, they are a gap. The others are a gap once they were
-asked for: a merchant without business accounts has none to read. A stream is complete when no part asked of it is
-still open and it reaches the as-of day:
+asked for: a merchant without business accounts has none to read. A stream is complete when no part asked of it has
+failed and it reaches the as-of day. A part that is being read again takes nothing away: what was complete stays so.
 
 - a day that is over at the provider must be reached to its end. It is over when some stream has passed it, or when the
   provider's clock has: our clock, less how far the freshest stream stood behind it when it was read;
@@ -77,7 +77,8 @@ def find_gaps(  # noqa: PLR0913 - all it judges by is given, so that it stays pu
     needed = ends - settle if is_over else begins - settle
     rows = []
     for stream in (name for name in STREAMS if name not in left_out):
-        row = _open_window(stream, asked, ends) or _short_reach(stream, reached, needed, ends)
+        short = _short_reach(stream, reached, needed, ends)
+        row = _open_window(stream, asked, ends, is_short=short is not None) or short
         rows += [row] if row else []
     rows += _items(listed)
     rows += [(ITEMS_STREAM, None, ends, reason, payout_id) for payout_id, reason in sorted(unreadable)]
@@ -93,8 +94,9 @@ def is_ahead_of_data(gaps: DataFrame) -> bool:
 Row = tuple[str, datetime | None, datetime | None, str, str | None]
 
 
-def _open_window(stream: str, asked: Sequence[Asked], ends: datetime) -> Row | None:
+def _open_window(stream: str, asked: Sequence[Asked], ends: datetime, *, is_short: bool) -> Row | None:
     mine = [window for window in asked if window.stream == stream and (window.since is None or window.since < ends)]
+    mine = [window for window in mine if window.reason or is_short]
     if not mine:
         return None
     first = min(mine, key=lambda window: (window.since or datetime.min.replace(tzinfo=UTC), window.until))

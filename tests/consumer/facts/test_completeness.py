@@ -22,17 +22,27 @@ def keep(store: Store, since: datetime | None, until: datetime, state: str) -> N
     ("since", "until", "state", "expected"),
     [
         (NOON, NOON + HOUR, "open", NOON),
+        (NOON - HOUR, NOON + HOUR, "open", NOON),
         (NOON - 3 * HOUR, NOON - 2 * HOUR, "failed", NOON - 3 * HOUR),
         (NOON + HOUR, NOON + 2 * HOUR, "closed", NOON),
         (NOON, NOON + HOUR, "closed", NOON + HOUR),
-        (None, NOON - 3 * HOUR, "open", None),
+        (None, NOON - 3 * HOUR, "open", NOON),
+        (None, NOON - 3 * HOUR, "failed", None),
     ],
-    ids=["one still open", "a gap inside", "one beyond a hole", "the next one", "a gap from the beginning"],
+    ids=[
+        "one still open",
+        "read again",
+        "a gap inside",
+        "one beyond a hole",
+        "the next one",
+        "read anew",
+        "a gap from the beginning",
+    ],
 )
 def test_complete_means_closed_without_a_break(
     store: Store, since: datetime | None, until: datetime, state: str, expected: datetime | None
 ) -> None:
-    """The log is whole from its beginning up to the first window that is not closed, or to a hole between them."""
+    """The log is whole up to the first window that failed, or to a hole between those that were read to their end."""
     keep(store, None, NOON, "closed")
     keep(store, since, until, state)
     with store.reading() as session:

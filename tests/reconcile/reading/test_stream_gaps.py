@@ -123,10 +123,20 @@ def test_a_stream_that_is_not_offered_is_no_gap() -> None:
 
 
 def test_a_window_that_is_not_closed_is_a_gap() -> None:
-    """Open or failed windows count with their reason, unless they begin after the day."""
+    """Failed windows count with their reason, unless they begin after the day; open ones where the stream is short."""
     before = Asked("events", _at("2026-09-01T00:00:00"), _at("2026-09-02T00:00:00"), "503 three times")
     after = Asked("payouts", _at("2026-10-05T00:00:00"), _at("2026-10-06T00:00:00"), None)
     assert _gaps(_all("2026-10-01T12:00:00"), asked=(before, after)) == [("events", "503 three times")]
+    first = Asked("refunds", None, _at("2026-10-01T13:00:00"), None)
+    assert _gaps(_all("2026-10-01T12:00:00", refunds="2026-09-30T12:00:00"), asked=(first,)) == [
+        ("refunds", "note.not_read_to_end")
+    ]
+
+
+def test_a_window_that_is_read_again_is_no_gap() -> None:
+    """Another process reads anew what is complete already: the run of this one is whole."""
+    again = Asked("payouts", _at("2026-09-03T00:00:00"), _at("2026-10-01T13:00:00"), None)
+    assert _gaps(_all("2026-10-01T12:00:00"), asked=(again,)) == []
 
 
 def test_payouts_whose_items_are_short_or_unlisted_are_gaps() -> None:

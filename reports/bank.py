@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
+from reconcile.desk.ties import may_bring
 from reconcile.kept import chunks, extracts
 from reconcile.tables.books import BankFile, BankLine
 from reconcile.tables.desk import Decision
@@ -120,20 +121,22 @@ def find_line(session: Session, run: Run, movement_id: str, later: Later = _NOTH
 
 
 def find_free_lines(session: Session, run: Run, payout: Row, later: Later) -> list[Row]:
-    """Find the lines that bring no payout, nearest in amount first: what a person may tie a payout to."""
+    """Find the lines that a person may tie a payout to: they bring none, and their amount is near enough."""
     lines = _read(session, run, later)
     free = lines.filter(pc.and_(pc.is_null(lines["payout_id"]), pc.equal(lines["currency"], payout["currency"])))
-    return list(chunks.to_rows(_find_nearest(free, "amount_signed", payout["payout_amount"], "movement_id")))
+    near = _find_nearest(free, "amount_signed", payout["payout_amount"], "movement_id")
+    return [line for line in chunks.to_rows(near) if may_bring(run, line["amount_signed"], payout["payout_amount"])]
 
 
 def find_candidates(session: Session, run: Run, line: Row, later: Later) -> list[Row]:
-    """Find the payouts that no line of the bank shows, nearest in amount first: what a person may tie a line to."""
+    """Find the payouts that a person may tie a line to: no line shows them, and their amount is near enough."""
     payouts = extracts.read(session, run, chunks.PAYOUT)
     is_free = pc.and_(pc.is_null(payouts["bank_movement_id"]), pc.equal(payouts["status"], "succeeded"))
     free = payouts.filter(pc.and_(is_free, pc.equal(payouts["currency"], line["currency"])))
     taken = {payout for payout in later.get(run.connection, {}).values() if payout}
     nearest = _find_nearest(free, "payout_amount", line["amount_signed"], "payout_id").to_pylist()
-    return [{**row, "connection": run.connection} for row in nearest if row["payout_id"] not in taken]
+    fit = (row for row in nearest if may_bring(run, line["amount_signed"], row["payout_amount"]))
+    return [{**row, "connection": run.connection} for row in fit if row["payout_id"] not in taken]
 
 
 def _find_nearest(table: pa.Table, column: str, amount: int, identity: str) -> pa.Table:

@@ -13,6 +13,7 @@ from reconcile.kept import chunks, extracts
 from reconcile.kept.records import last_run, read_summary
 from reconcile.rules.terms import BPS
 from reconcile.tables.desk import Decision
+from reconcile.tables.runs import Run
 
 
 def tie(session: Session, pair: Pair, signed: Signature, *, today: date, seen: int | None = None) -> Decision:
@@ -26,19 +27,29 @@ def tie(session: Session, pair: Pair, signed: Signature, *, today: date, seen: i
         raise DecisionError("desk.no_payout", payout=pair.resource_id, connection=pair.connection)
     if payout.status != "succeeded":
         raise DecisionError("desk.payout_not_paid", payout=pair.resource_id)
-    line, most_bps = _find_line(session, pair, today)
+    line, run = _find_line(session, pair, today)
     pair = Pair(pair.connection, pair.resource_id, str(line["movement_id"]))
     _check_free(session, pair, line)
     currency = str(line["currency"])
     if currency != payout.currency:
         raise DecisionError("desk.line_currency", line=currency, payout=str(payout.currency))
     paid, brought = payout.amount or 0, int(line["amount_signed"])
-    if abs(brought - paid) * BPS > most_bps * paid:
+    if not may_bring(run, brought, paid):
         raise DecisionError(
-            "desk.line_amount", payout=format_decimal(paid, currency), line=format_decimal(brought, currency),
-            currency=currency, share=f"{most_bps * 100 / BPS:g}",
+            "desk.line_amount", paid=format_decimal(paid, currency), brought=format_decimal(brought, currency),
+            currency=currency, share=f"{share_of(run):g}",
         )  # fmt: skip
     return record_decision(session, Kind.TIE, pair, signed, amount=None, seen=seen)
+
+
+def share_of(run: Run) -> float:
+    """Return by how many percent a run lets a deposit differ from its payout."""
+    return float(read_summary(run)["tolerances"]["bank_amount_bps"] * 100 / BPS)
+
+
+def may_bring(run: Run, brought: int, paid: int) -> bool:
+    """Return whether a deposit is near enough to a payout for a person to tie them."""
+    return abs(brought - paid) * 100 <= share_of(run) * paid
 
 
 def find_ties(session: Session, connection: str, column: str, value: str) -> list[Decision]:
@@ -47,14 +58,14 @@ def find_ties(session: Session, connection: str, column: str, value: str) -> lis
     return list(session.scalars(sa.select(Decision).where(*mine, getattr(Decision, column) == value)))
 
 
-def _find_line(session: Session, pair: Pair, today: date) -> tuple[Row, int]:
-    """Return the line as the newest run shows it, and by how much the run lets a deposit differ."""
+def _find_line(session: Session, pair: Pair, today: date) -> tuple[Row, Run]:
+    """Return the line as the newest run shows it, and that run."""
     run = last_run(session, pair.connection, today=today)
     if run is not None:
         table = extracts.read(session, run, chunks.BANK)
         names = (pc.equal(table[name], pair.doc_key).fill_null(False) for name in ("movement_id", "file_line_id"))
         for row in chunks.to_rows(table.filter(pc.or_(*names))):
-            return row, read_summary(run)["tolerances"]["bank_amount_bps"]
+            return row, run
     raise DecisionError("desk.no_bank_line", line=pair.doc_key)
 
 

@@ -1,16 +1,16 @@
 """The page of alarms: what stands, who has it in hand, the last messages and a button that sends one."""
 
-from flask import Blueprint, abort, flash, redirect, render_template, url_for
+from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 from sqlmodel import Session, col, select
 
 from consumer.facts.alarms import AlarmDesk
-from consumer.facts.messages import Message, translate
+from consumer.facts.messages import translate
 from consumer.facts.tables.alarms import AlarmMessage
 from consumer.facts.work import WorkError
 from reports.pages import desk, operations
 from reports.pages.desk import BadQueryError
-from reports.pages.protection import need
+from reports.pages.protection import available, need
 from reports.people import Role
 
 blueprint = Blueprint("alarms", __name__, url_prefix="/alarms")
@@ -37,7 +37,7 @@ def acknowledge() -> ResponseReturnValue:
     need(Role.FINANCE)
     connection, cause = desk.form_text("connection"), desk.form_text("cause")
     try:
-        _desk_of_alarms().acknowledge(connection, cause, desk.reader().name)
+        available(_find_desk()).acknowledge(connection, cause, desk.reader().name)
     except WorkError:
         raise BadQueryError("pages.alarm_over") from None
     desk.note("acknowledge", f"alarm {connection} {cause}")
@@ -48,7 +48,7 @@ def acknowledge() -> ResponseReturnValue:
 def test() -> ResponseReturnValue:
     """Store a message for each channel; a worker sends it within a minute."""
     need(Role.FINANCE)
-    own = _desk_of_alarms()
+    own = available(_find_desk())
     own.send_test()
     desk.note("test alarms", ", ".join(own.channels))
     flash(translate("done.alarms_tested", desk.language(), n=len(own.channels)))
@@ -59,10 +59,3 @@ def _find_desk() -> AlarmDesk | None:
     """Return what may be asked of alarms; None where the pages stand alone."""
     errands = desk.errands()
     return None if errands is None else errands.alarms
-
-
-def _desk_of_alarms() -> AlarmDesk:
-    found = _find_desk()
-    if found is None:
-        abort(404, Message("pages.no_worker_here"))
-    return found

@@ -7,7 +7,7 @@ from sqlmodel import Session
 from consumer.facts.messages import translate
 from reconcile.desk import decisions
 from reconcile.desk.decisions import Pair, Signature
-from reconcile.desk.ties import find_ties, tie
+from reconcile.desk.ties import find_ties, share_of, tie
 from reconcile.kept import chunks
 from reports import bank, standing
 from reports.bank import STATES, LineFilter
@@ -48,8 +48,8 @@ def show(connection: str, movement_id: str) -> ResponseReturnValue:
         payouts = standing.find_payouts(session, runs, {line["payout_id"]} if line["payout_id"] else set())
         candidates = [] if line["payout_id"] else bank.find_candidates(session, runs[0], line, later)
     return render_template(
-        "bank_line.html", line=line, payout=payouts.get(line["payout_id"]), candidates=candidates, run=runs[0],
-        ties=ties, may_decide=desk.reader().role.may(Role.FINANCE),
+        "bank_line.html", line=line, payout=payouts.get(line["payout_id"]), candidates=candidates,
+        share=f"{share_of(runs[0]):g}", ties=ties, may_decide=desk.reader().role.may(Role.FINANCE),
     )  # fmt: skip
 
 

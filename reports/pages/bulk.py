@@ -21,6 +21,7 @@ from reports.owners import check_owner
 from reports.pages import desk, exceptions, staging
 from reports.pages.decisions import find_day, to_follow_up
 from reports.pages.desk import BadQueryError
+from reports.pages.exceptions import show_outcome
 from reports.pages.protection import need
 from reports.pages.words import refusal
 from reports.people import Role
@@ -61,7 +62,7 @@ def plan() -> ResponseReturnValue:
         flash(refusal(error.message, desk.language()), "alert")
         return redirect(request.referrer or url_for("exceptions.index"))
     content = {"template": "plan.html", "action": action, "value": value, "rows": rows, "back": request.referrer or ""}
-    return _show(content)
+    return show_outcome(content)
 
 
 def _read_picks() -> list[Pick]:
@@ -168,7 +169,7 @@ def act(key: str) -> ResponseReturnValue:
         refused |= _act_on(some, plan, signed)
     rows = [{**row, "why": refused.get((row["connection"], row["id"]))} for row in chosen]
     desk.note("bulk", f"{plan['action']} {len(rows) - len(refused)} of {len(rows)} exceptions")
-    return _show({**plan, "template": "bulk.html", "rows": rows})
+    return show_outcome({**plan, "template": "bulk.html", "rows": rows})
 
 
 def _act_on(rows: Sequence[Row], plan: Row, signed: Signature) -> Mapping[tuple[str, str], str]:
@@ -199,12 +200,6 @@ def _act(session: Session, row: Row, plan: Row, signed: Signature, *, on: date) 
         case _:
             decisions.check_version(*key[:3], version=version)
             decisions.match(session, Pair(row["connection"], row["resource_id"], row["suggestion"]), signed)
-
-
-def _show(content: Row) -> ResponseReturnValue:
-    """Lead to a page of its own, which can be left and come back to without sending the form again."""
-    key = staging.stage(desk.installation(), staging.OUTCOMES, content, who=desk.reader().name, now=desk.now()).key
-    return redirect(url_for("bulk.outcome", key=key), 303)
 
 
 def add_up(rows: Sequence[Row]) -> dict[str, int]:

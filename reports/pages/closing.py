@@ -16,7 +16,7 @@ from reconcile.tables.closing import ClosingOrder
 from reports import run_history
 from reports.pages import desk
 from reports.pages.desk import BadQueryError
-from reports.pages.protection import need
+from reports.pages.protection import available, need
 from reports.pages.words import refusal
 from reports.people import Role
 from reports.wording import stored
@@ -57,10 +57,7 @@ def close() -> ResponseReturnValue:
 
 def start(own: Connection, wanted: ClosingOrder) -> ResponseReturnValue:
     """Start the process that closes what is wanted, and lead to the page that shows how far it is."""
-    errands = desk.errands()
-    if errands is None or errands.close is None:
-        abort(404, Message("pages.no_worker_here"))
-
+    close = available(available(desk.errands()).close)
     store = desk.installation().store
 
     def order() -> None:
@@ -68,7 +65,7 @@ def start(own: Connection, wanted: ClosingOrder) -> ResponseReturnValue:
             ordered_closing.order(session, wanted)
 
     try:
-        errands.close(own, order, desk.reader().name)
+        close(own, order, desk.reader().name)
     except ErrandRefusedError:
         flash(translate("closing.runs_already", desk.language()), "alert")
     else:

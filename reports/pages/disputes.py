@@ -13,7 +13,7 @@ from consumer.facts.tables.disputes import Evidence
 from reconcile.books.intake import to_safe_name
 from reports import catalogue, standing
 from reports.pages import desk
-from reports.pages.protection import need
+from reports.pages.protection import available, need
 from reports.pages.words import refusal
 from reports.people import Role
 from reports.query import Query
@@ -96,8 +96,7 @@ def submit(connection: str, dispute_id: str) -> ResponseReturnValue:
 
 
 def _desk() -> DisputeDesk:
-    errands = desk.errands()
-    return (errands and errands.disputes) or abort(404)
+    return available(available(desk.errands()).disputes)
 
 
 def _find_for_change(connection: str, dispute_id: str) -> tuple[Connection, Row]:

@@ -31,6 +31,7 @@ from reports.people import Role
 from reports.query import Query, calendars_of
 from reports.shapes.build import Report, to_table
 from reports.shapes.definitions import definition_of
+from reports.shapes.spans import Row
 from reports.standing import ExceptionFilter
 from reports.wording import phrases
 
@@ -133,9 +134,9 @@ def warnings(runs: Sequence[Run]) -> Iterator[str]:
                 yield _ONLY_GAPS if standing.has_seen_more(session, run.connection) else _NO_LOOK_YET
 
 
-def _show_result(outcome: dict[str, object]) -> ResponseReturnValue:
+def show_outcome(content: Row) -> ResponseReturnValue:
     """Lead to a page of its own, which can be left and come back to without sending the form again."""
-    key = staging.stage(desk.installation(), staging.OUTCOMES, outcome, who=desk.reader().name, now=desk.now()).key
+    key = staging.stage(desk.installation(), staging.OUTCOMES, content, who=desk.reader().name, now=desk.now()).key
     return redirect(url_for("bulk.outcome", key=key), 303)
 
 
@@ -173,4 +174,4 @@ def take_sheet() -> ResponseReturnValue:
     touched = [(name, row) for name, row in taken if row.changed or row.refused]
     rows = [(name, row.line, row.exception_id, row.changed, row.refused and refusal(row.refused, desk.language()))
             for name, row in touched]  # fmt: skip
-    return _show_result({"template": "sheet.html", "rows": rows, "untouched": len(taken) - len(touched)})
+    return show_outcome({"template": "sheet.html", "rows": rows, "untouched": len(taken) - len(touched)})

@@ -11,11 +11,13 @@ from consumer.facts.messages import Message, Value
 from consumer.facts.names import name_key
 from reports import names
 from reports.pages import desk
+from reports.shapes.notation import format_figure
 from reports.shapes.spans import Row
 
 _ITEMS = ("resource_id", "last_payment_id", "payment_id", "transfer_id")
 _PAYOUTS = ("payout_id", "matched_to")
 _NAMED = ("subject", "payment", "document", "payout")
+_AMOUNTS = ("amount", "paid", "brought")
 
 
 def document_name(connection: str, doc_key: str) -> str:
@@ -34,7 +36,7 @@ def payout_name(payout_id: str) -> str:
 
 
 def name_values(said: Message | str, connection: str) -> Message | str:
-    """Return a refusal with names in the place of keys of documents, payouts and payments."""
+    """Return a refusal with names in the place of keys of documents, payouts and payments, and grouped amounts."""
     if isinstance(said, str):
         return said
     return Message(said.code, {name: _name_value(name, value, connection) for name, value in said.values.items()})
@@ -44,6 +46,8 @@ def _name_value(name: str, value: Value, connection: str) -> Value:
     if isinstance(value, Message):
         named = name_values(value, connection)
         return value if isinstance(named, str) else named
+    if name in _AMOUNTS and isinstance(value, str):
+        return format_figure(value, desk.language())
     if name not in _NAMED or not isinstance(value, str):
         return value
     if value.startswith(("cl:", "mx:")):

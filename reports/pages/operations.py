@@ -12,8 +12,8 @@ from sqlmodel import Session
 
 from consumer.facts.completeness import Percentiles, Way, complete_until, percentiles
 from consumer.facts.installation import Connection
-from consumer.facts.messages import Message, translate
-from consumer.facts.work import ErrandRefusedError, Errands
+from consumer.facts.messages import translate
+from consumer.facts.work import ErrandRefusedError
 from reconcile.kept import records
 from reconcile.runs import comparison
 from reconcile.tables.runs import Run
@@ -23,7 +23,7 @@ from reports.listing import OPERATION, Listing
 from reports.pages import desk, drawing, lists, staging
 from reports.pages.desk import BadQueryError
 from reports.pages.drawing import Chart
-from reports.pages.protection import need
+from reports.pages.protection import available, need
 from reports.pages.words import refusal
 from reports.people import Role
 from reports.trends import Hour
@@ -174,7 +174,8 @@ def event(connection: str, event_id: str) -> ResponseReturnValue:
 @blueprint.post("/replay")
 def replay() -> ResponseReturnValue:
     """Apply the chosen events again and say of each what became of it."""
-    errands = _errands()
+    need(Role.FINANCE)
+    errands = available(desk.errands())
     picks = [pick.partition("/") for pick in request.form.getlist("pick")[:_MOST_PICKED]]
     if not picks:
         raise BadQueryError("pages.choose_event")
@@ -197,7 +198,8 @@ def show_replayed(key: str) -> ResponseReturnValue:
 @blueprint.post("/pull")
 def pull() -> ResponseReturnValue:
     """Fetch a stream of the provider anew, in the background."""
-    errands = _errands()
+    need(Role.FINANCE)
+    errands = available(desk.errands())
     stream = request.form.get("stream", "")
     if stream not in errands.streams:
         raise BadQueryError("pages.not_one_of", name="stream", value=stream[:40], known=", ".join(errands.streams))
@@ -209,7 +211,8 @@ def pull() -> ResponseReturnValue:
 @blueprint.post("/backfill")
 def backfill() -> ResponseReturnValue:
     """Read the provider's log of events anew, in the background."""
-    errands = _errands()
+    need(Role.FINANCE)
+    errands = available(desk.errands())
     connection = desk.find_connection(request.form.get("connection", ""))
     return _start("backfill", connection.name, partial(errands.backfill, connection, desk.reader().name))
 
@@ -224,11 +227,3 @@ def _start(action: str, subject: str, begin: Callable[[], None]) -> ResponseRetu
         sentence, category = translate(f"errand.{action}", desk.language()), "done"
     flash(sentence, category)
     return redirect(url_for("operations.index", name="jobs"))
-
-
-def _errands() -> Errands:
-    need(Role.FINANCE)
-    found = desk.errands()
-    if found is None:
-        abort(404, Message("pages.no_worker_here"))
-    return found

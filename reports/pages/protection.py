@@ -1,6 +1,7 @@
 """Who may see a page: login on every route that is not named as open, roles, and security headers on every answer."""
 
 from collections.abc import Collection, Sequence
+from typing import TypeVar
 
 from flask import Flask, Request, Response, abort, redirect, request, url_for
 from flask.sessions import SecureCookieSessionInterface
@@ -22,6 +23,7 @@ OPEN = frozenset({
     "login.form", "login.enter", "login.ask_code", "login.give_code", "login.speak", "login.welcome", "login.accept",
     "oidc.begin", "oidc.finish", "static", "pages.static",
 })  # fmt: skip
+Offered = TypeVar("Offered")
 # What a machine's token may open, by blueprint, and the scope it needs there.
 _FOR_MACHINES = {"downloads": Scope.REPORTS, "lists": Scope.REPORTS, "api": Scope.API, "deliveries": Scope.BOOKS}
 # Pages on which all connections stand together, for who sees them all.
@@ -150,6 +152,11 @@ def need(role: Role) -> None:
     """Refuse a reader whose role does not reach this far."""
     if not desk.reader().role.may(role):
         abort(403)
+
+
+def available(found: Offered | None) -> Offered:
+    """Return what only a worker beside the pages offers; refuse where they stand alone."""
+    return abort(404, Message("pages.no_worker_here")) if found is None else found
 
 
 def _login_manager() -> LoginManager:

@@ -5,20 +5,20 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import islice
 
-from flask import Blueprint, abort, flash, redirect, render_template, url_for
+from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 from sqlmodel import Session
 
 from consumer.facts.clock import local_date
 from consumer.facts.messages import Message, parse_message, translate
 from consumer.facts.tables.jobs import TickState, find_newest, to_shown
-from consumer.facts.work import ErrandRefusedError, Errands, run_job
+from consumer.facts.work import ErrandRefusedError, run_job
 from reconcile.runs import comparison
 from reconcile.runs.comparison import Change
 from reconcile.tables.runs import Run
 from reports import run_history, standing
 from reports.pages import desk, pending
-from reports.pages.protection import need
+from reports.pages.protection import available, need
 from reports.people import Role
 
 blueprint = Blueprint("running", __name__, url_prefix="/reconcile")
@@ -79,10 +79,10 @@ def _list_changes(session: Session, before: Run | None, run: Run | None) -> Sequ
 @blueprint.post("/<connection>")
 def start(connection: str) -> ResponseReturnValue:
     """Start a run; who comes second sees the one that runs."""
-    own, errands = desk.find_connection(connection), _errands()
-    assert errands.reconcile is not None
+    need(Role.FINANCE)
+    own, reconcile = desk.find_connection(connection), available(available(desk.errands()).reconcile)
     try:
-        errands.reconcile(own, _day_of_run(own.name), desk.reader().name)
+        reconcile(own, _day_of_run(own.name), desk.reader().name)
     except ErrandRefusedError:
         flash(translate("run.runs_already", desk.language()), "done")
     else:
@@ -99,9 +99,9 @@ def _day_of_run(connection: str) -> date:
 
 @blueprint.post("/<connection>/cancel")
 def cancel(connection: str) -> ResponseReturnValue:
-    own, errands = desk.find_connection(connection), _errands()
-    assert errands.cancel is not None
-    if errands.cancel(own, desk.reader().name):
+    need(Role.FINANCE)
+    own, cancel_run = desk.find_connection(connection), available(available(desk.errands()).cancel)
+    if cancel_run(own, desk.reader().name):
         desk.note("cancel", f"reconcile {own.name}")
     else:
         flash(translate("run.over_already", desk.language()), "alert")
@@ -111,11 +111,3 @@ def cancel(connection: str) -> ResponseReturnValue:
 def may_run() -> bool:
     found = desk.errands()
     return found is not None and found.reconcile is not None and desk.reader().role.may(Role.FINANCE)
-
-
-def _errands() -> Errands:
-    need(Role.FINANCE)
-    found = desk.errands()
-    if found is None or found.reconcile is None:
-        abort(404, Message("pages.no_worker_here"))
-    return found

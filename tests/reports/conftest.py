@@ -44,7 +44,7 @@ FIGURES = {
     "exceptions": {},
     "ahead_of_data": False,
     "inputs": {},
-    "tolerances": {"due_days": 30},
+    "tolerances": {"due_days": 30, "bank_amount_bps": 1000},
     "value_at_risk": {"CLP": {"amount": 100_000, "exceptions": 2}},
 }
 EMAIL, PASSWORD = "ana@tienda.test", "una clave larga"

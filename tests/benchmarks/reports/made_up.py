@@ -133,7 +133,7 @@ def _the_night_before() -> sa.Insert:
 def _run(number: int, at: datetime, payouts: int) -> Run:
     summary = {
         "payouts": payouts, "payouts_closed": payouts, "payouts_no_bank": 0, "items": 7 * payouts, "documents": 0,
-        "ahead_of_data": False, "inputs": {}, "tolerances": {"due_days": 30},
+        "ahead_of_data": False, "inputs": {}, "tolerances": {"due_days": 30, "bank_amount_bps": 1000},
         "items_by_outcome": {"matched": 7 * payouts},
         "value_at_risk": {"CLP": {"amount": sum(range(payouts // 5)), "exceptions": payouts // 5}},
         "exceptions": {"PAYMENT_NO_INVOICE": payouts // 5},

@@ -1,5 +1,7 @@
 """What decisions taken since the last run will change: its own inputs with them, by its own rules, in memory.
 
+Accepting or ending a rule about payers is such a decision.
+
 A payment's rivals may be anywhere in the books of its connection, by name, amount, customer or numbering, so the whole
 connection is the scope. Nothing is stored: what is remembered of an answer is found anew by any other process.
 """
@@ -24,6 +26,7 @@ from reconcile.kept import chunks, extracts, snapshots
 from reconcile.kept.records import read_summary
 from reconcile.kept.snapshots import Scope, SnapshotError
 from reconcile.reading.frames import read_decisions
+from reconcile.reading.payers import ACCEPTED, read_payers
 from reconcile.rules.inputs import Finding, Result
 from reconcile.rules.pipeline import UnbalancedError
 from reconcile.runs import comparison
@@ -31,6 +34,7 @@ from reconcile.runs.comparison import Change
 from reconcile.runs.publication import to_json
 from reconcile.runs.run import RunOutcome, is_published, judge, merge_exceptions, to_outcome
 from reconcile.tables.desk import Decision
+from reconcile.tables.payers import PayerRuleChange
 from reconcile.tables.runs import Run
 
 # Items and documents that are reconciled within about two seconds; beyond, only the decisions themselves are named.
@@ -42,7 +46,7 @@ _UNCERTAIN = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """The decisions since a run, and if that is known what the next one will say because of them.
+    """The decisions and what became of payers' rules since a run, and if that is known what the next one will say.
 
     `lines` are all rows of an item, `changed` and `opened` are exceptions by id, `at_risk` is the total by currency,
     `bank` the payouts of lines of the bank that bring another one, or none.
@@ -59,6 +63,12 @@ class Pending:
     changed: Mapping[str, Columns] = field(default_factory=dict)
     at_risk: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     bank: Mapping[str, str | None] = field(default_factory=dict)
+    rules: Sequence[PayerRuleChange] = ()
+
+    @property
+    def signed(self) -> list[Decision | PayerRuleChange]:
+        """Return all that people did since the run, oldest first."""
+        return sorted([*self.decisions, *self.rules], key=lambda one: one.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +80,7 @@ class _Judged:
     pending: Pending
 
 
-_judged: "OrderedDict[tuple[str, str, tuple[int, ...]], _Judged | None]" = OrderedDict()
+_judged: "OrderedDict[tuple[str, str, tuple[int, ...], str], _Judged | None]" = OrderedDict()
 _one_at_a_time = Lock()
 
 
@@ -78,37 +88,51 @@ def find_pending(
     session: Session, installation: Installation, connection: Connection, run: Run, *, now: datetime
 ) -> Pending | None:
     """Return what waits for the next run; None if every decision that holds is in this one."""
+    since = run.started_at - _UNCERTAIN
+    rules = _list_rules(session, connection.name, since)
     newest = sa.select(sa.func.max(col(Decision.at))).where(col(Decision.connection) == connection.name)
     last: datetime | None = session.scalar(newest)
-    if last is None or last < run.started_at - _UNCERTAIN or not is_published(run):
+    if (not rules and (last is None or last < since)) or not is_published(run):
         return None
     try:
         snapshots.bring(installation, run.connection, run.id)
-        kept = snapshots.read_frame(installation.settings.files_dir, run.connection, run.id, "decisions")
-    except SnapshotError:
-        since = sa.select(Decision).where(
-            col(Decision.connection) == run.connection, col(Decision.at) > run.finished_at
+        kept, of_payers = (
+            snapshots.read_frame(installation.settings.files_dir, run.connection, run.id, name)
+            for name in ("decisions", "payers")
         )
-        later = session.scalars(since.order_by(col(Decision.id))).all()
+    except SnapshotError:
+        mine = (col(Decision.connection) == run.connection, col(Decision.at) > run.finished_at)
+        later = session.scalars(sa.select(Decision).where(*mine).order_by(col(Decision.id))).all()
         return Pending(run, later) if later else None
     decisions = read_decisions(session, connection)
     waiting = _list_waiting(session, connection.name, kept, decisions)
-    if not waiting:
+    payers = read_payers(session.connection(), connection.name)
+    if payers.equals(of_payers):
+        rules = []
+    if not waiting and not rules:
         return None
     with _one_at_a_time:
-        key = (run.connection, run.id, tuple(decisions["decision_id"].tolist()))
+        key = (run.connection, run.id, tuple(decisions["decision_id"].tolist()), snapshots.digest_of(payers))
         if key not in _judged:
-            _judged[key] = _judge(session, installation, run, decisions)
+            _judged[key] = _judge(session, installation, run, decisions, payers)
             while len(_judged) > _REMEMBERED:
                 _judged.popitem(last=False)
         judged = _judged[key]
     if judged is None:
-        return Pending(run, waiting)
+        return Pending(run, waiting, rules=rules)
     listed = merge_exceptions(session, Scope(), judged.outcome, judged.found, at=now)
-    pending = replace(judged.pending, run=run, decisions=waiting, at_risk=listed.at_risk)
+    pending = replace(judged.pending, run=run, decisions=waiting, rules=rules, at_risk=listed.at_risk)
     if listed.merged is None:
         return pending
     return replace(pending, opened=listed.merged.opened, changed=listed.merged.changed)
+
+
+def _list_rules(session: Session, connection: str, since: datetime) -> list[PayerRuleChange]:
+    """Return where rules about payers were accepted or ended since."""
+    change = PayerRuleChange
+    is_deed = sa.or_(col(change.before) == ACCEPTED, col(change.after) == ACCEPTED)
+    mine = (col(change.connection) == connection, col(change.at) >= since, is_deed)
+    return list(session.scalars(sa.select(change).where(*mine).order_by(col(change.id))))
 
 
 def _list_waiting(session: Session, connection: str, kept: DataFrame, holding: DataFrame) -> list[Decision]:
@@ -122,7 +146,9 @@ def _list_waiting(session: Session, connection: str, kept: DataFrame, holding: D
     return list(session.scalars(asked)) if ids else []
 
 
-def _judge(session: Session, installation: Installation, run: Run, decisions: DataFrame) -> _Judged | None:
+def _judge(
+    session: Session, installation: Installation, run: Run, decisions: DataFrame, payers: DataFrame
+) -> _Judged | None:
     """Apply the rules to the run's inputs with other decisions; None if that takes too long or cannot be."""
     summary = read_summary(run)
     if summary["items"] + summary["documents"] > MOST_ROWS:
@@ -131,7 +157,7 @@ def _judge(session: Session, installation: Installation, run: Run, decisions: Da
         snapshot = snapshots.read(installation.settings.files_dir, run.connection, run.id)
         if not snapshot.scope.is_everything:
             return None
-        snapshot = replace(snapshot, inputs=replace(snapshot.inputs, decisions=decisions))
+        snapshot = replace(snapshot, inputs=replace(snapshot.inputs, decisions=decisions, payers=payers))
         result = judge(snapshot)
     except (SnapshotError, UnbalancedError):
         return None

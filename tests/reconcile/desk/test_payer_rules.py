@@ -16,8 +16,9 @@ from reconcile.desk.bounds import bound_errors, is_contradicted
 from reconcile.desk.decisions import DecisionError, Pair, Signature
 from reconcile.desk.payers import Learned, RuleState
 from reconcile.kept import chunks
-from reconcile.kept.records import find_run
+from reconcile.kept.records import find_run, last_run
 from reconcile.runs.close_period import close_period
+from reconcile.runs.pending import Pending, find_pending
 from reconcile.runs.run import run
 
 if TYPE_CHECKING:
@@ -65,6 +66,13 @@ def _decide(installation: Installation, to: RuleState, *, version: int | None = 
         payers.decide(session, "main", 1, to, signed, approvals=ALONE, version=version)
 
 
+def _find_pending(installation: Installation, main: Connection) -> Pending | None:
+    with installation.store.reading() as session:
+        newest = last_run(session, "main", today=DAY)
+        assert newest is not None
+        return find_pending(session, installation, main, newest, now=datetime.now(UTC))
+
+
 def _line(installation: Installation, run_id: str, payment: str) -> tuple[str, str]:
     with installation.store.reading() as session:
         row = find_run(session, "main", run_id)
@@ -83,9 +91,15 @@ def test_a_rule_is_proposed_accepted_and_used(trade: "World", installation: Inst
     assert (rule.right_count, rule.wrong_count, rule.open_count) == (2, 0, 3)
     assert _reconcile(installation, main) == first
     assert _line(installation, first, "pi_3") == ("no_document", "none")
-    _decide(installation, RuleState.ACCEPTED)
+    assert _find_pending(installation, main) is None
+    _decide(installation, RuleState.ACCEPTED, at=datetime.now(UTC))
+    waiting = _find_pending(installation, main)
+    assert waiting is not None
+    assert [(one.rule_id, one.after) for one in waiting.rules] == [(1, "accepted")]
+    assert [line["match_stage"] for line in waiting.lines["pi_3"]] == ["payer"]
     second = _reconcile(installation, main)
     assert second != first
+    assert _find_pending(installation, main) is None
     assert _line(installation, second, "pi_3") == ("matched", "payer")
     assert _line(installation, second, "pi_1") == ("matched", "manual")
     _decide(installation, RuleState.REVOKED)

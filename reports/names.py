@@ -4,15 +4,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
+import msgspec
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from consumer.facts.clock import local_date
+from consumer.facts.clock import local_date, to_instant
 from consumer.facts.installation import Connection
-from consumer.facts.messages import word
+from consumer.facts.messages import translate, word
 from consumer.facts.money import is_currency
 from consumer.facts.names import format_tax_id, name_document, name_key
 from consumer.facts.tables.provider import (
+    AccountMovement,
     Charge,
     Customer,
     Dispute,
@@ -21,11 +23,31 @@ from consumer.facts.tables.provider import (
     ProviderObject,
     Refund,
     SaleObject,
+    Transfer,
 )
 from reconcile.tables.books import LocalInvoice
+from reconcile.tables.runs import Run
 from reports.shapes import notation
 
 _BETWEEN = " · "
+# Digits of a number; an id may be of digits alone.
+_LONGEST_NUMBER = 10
+
+
+class _Holder(msgspec.Struct):
+    holder_name: str | None = None
+
+
+class _Moved(msgspec.Struct):
+    """What the body of a transfer or movement says that its name is made of."""
+
+    amount: int | None = None
+    currency: str | None = None
+    transaction_date: str | None = None
+    counterparty: _Holder | None = None
+
+
+_read_moved = msgspec.json.Decoder(_Moved).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +93,27 @@ def name_payouts(session: Session, connections: Sequence[str], ids: Iterable[str
 
 
 def name_items(session: Session, connection: str, ids: Iterable[str], reader: Reader) -> dict[str, str]:
-    """Name payments, charges, refunds and disputes by customer, day and amount; an unknown id is left out."""
+    """Name payments, refunds, disputes and transfers by customer, day and amount; an unknown id is left out."""
     found: dict[str, ProviderObject] = {}
-    for table in (PaymentIntent, Charge, Refund, Dispute):
+    for table in (PaymentIntent, Charge, Refund, Dispute, Transfer, AccountMovement):
         if missing := set(ids) - found.keys():
             mine = (col(table.connection) == connection, col(table.id).in_(missing))
             found |= {one.id: one for one in session.scalars(sa.select(table).where(*mine))}
     payers, zone = _find_payers(session, connection, found), reader.zone_of(connection)
-    return {
-        key: name_money(reader, payers.get(key), _happened_at(one), one.amount, one.currency, zone=zone) or key
-        for key, one in found.items()
-    }
+    return {key: _name_item(reader, one, payers.get(key), zone) or key for key, one in found.items()}
+
+
+def _name_item(reader: Reader, one: ProviderObject, payer: str | None, zone: str) -> str:
+    if not isinstance(one, Transfer | AccountMovement):
+        return name_money(reader, payer, _happened_at(one), one.amount, one.currency, zone=zone)
+    try:
+        moved = _read_moved(one.body)
+    except msgspec.DecodeError:
+        return ""
+    other, at = moved.counterparty or _Holder(), moved.transaction_date
+    return name_money(
+        reader, other.holder_name, to_instant(at) if at else one.created_at, moved.amount, moved.currency, zone=zone
+    )
 
 
 def _happened_at(one: ProviderObject) -> datetime | None:
@@ -110,6 +142,16 @@ def _name_payer(one: SaleObject, names: Mapping[str, str]) -> str:
     own: str | None = getattr(one, "customer_name", None)
     tax_id: str | None = getattr(one, "customer_tax_id", None)
     return own or names.get(one.customer_id or "") or format_tax_id(tax_id or "")
+
+
+def name_runs(session: Session, connection: str, keys: Iterable[str], language: str) -> dict[str, str]:
+    """Name runs, each by its id or its number: `Reconciliation of 2026-11-02 (no. 3)`."""
+    wanted = set(keys)
+    numbers = {int(key) for key in wanted if key.isdecimal() and len(key) < _LONGEST_NUMBER}
+    asked = sa.select(col(Run.id), col(Run.number), col(Run.as_of)).where(col(Run.connection) == connection)
+    rows = session.execute(asked.where(sa.or_(col(Run.id).in_(wanted), col(Run.number).in_(numbers)))).all()
+    said = [(row, translate("run.named", language, day=row.as_of, n=row.number)) for row in rows]
+    return {key: name for row, name in said for key in (row.id, str(row.number)) if key in wanted}
 
 
 def name_documents(session: Session, connection: str, doc_keys: Iterable[str], language: str) -> dict[str, str]:

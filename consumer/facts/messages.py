@@ -150,6 +150,13 @@ def write_day(on: date, language: str) -> str:
     return on.isoformat()
 
 
+def write_month(month: str, language: str) -> str:
+    """Return a month such as `2026-09` as people write it: `sep 2026`; English has it as programs do."""
+    year, _, number = month.partition("-")
+    is_month = number.isdecimal() and 1 <= int(number) <= len(_MONTHS)
+    return f"{_MONTHS[int(number) - 1]} {year}" if language != "en" and is_month else month
+
+
 @cache
 def _read_catalogue(language: str) -> Mapping[str, str]:
     path = Path(__file__).parent / "locale" / language.replace("-", "_") / "LC_MESSAGES" / "cuadre.po"

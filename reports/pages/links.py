@@ -1,4 +1,4 @@
-"""Names of documents, payouts, exceptions and events in a text, as links to their pages."""
+"""Names of documents, payouts, payments, runs, exceptions and events in a text, as links to their pages."""
 
 import re
 
@@ -7,21 +7,16 @@ from markupsafe import Markup, escape
 
 from consumer.facts.names import KEY
 from consumer.facts.texts import shorten
-from reports.pages.names import document_name, payout_name
+from reports.pages.names import document_name, item_name, payout_name, run_name
 
-_KEY = re.compile(rf"{KEY.pattern}|\bpo_\w+")
+_KEY = re.compile(rf"{KEY.pattern}|\b(?:po|pi|ch|re|tr|mov|cb|dp)_\w+|\b[0-9a-f]{{32}}\b")
 
 
 def with_links(text: str, connection: str) -> Markup:
-    """Make every document key and payout in a text a link to its page, by its name."""
+    """Make every key in a text a link to what it names, by its name."""
 
     def link(found: re.Match[str]) -> str:
-        name = found.group()
-        if name.startswith("po_"):
-            address, said = url_for("payouts.show", payout_id=name), payout_name(name)
-        else:
-            address = url_for("documents.show", connection=connection, doc_key=name)
-            said = document_name(connection, name)
+        address, said = _lead(name := found.group(), connection)
         return Markup('<a href="{}" title="{}">{}</a>').format(address, name, said)
 
     text, parts, last = shorten(text), [], 0
@@ -29,6 +24,16 @@ def with_links(text: str, connection: str) -> Markup:
         parts += [escape(text[last : found.start()]), link(found)]
         last = found.end()
     return Markup("").join([*parts, escape(text[last:])])
+
+
+def _lead(key: str, connection: str) -> tuple[str, str]:
+    """Return the address of what a key names, and its name."""
+    if key.startswith("po_"):
+        return url_for("payouts.show", payout_id=key), payout_name(key)
+    if ":" in key:
+        return url_for("documents.show", connection=connection, doc_key=key), document_name(connection, key)
+    place, said = ("events", item_name(connection, key)) if "_" in key else ("runs", run_name(connection, key))
+    return url_for("operations.index", name=place, q=key, connection=connection), said
 
 
 def of_trail(subject: str) -> Markup:

@@ -35,6 +35,11 @@ def payout_name(payout_id: str) -> str:
     return _find_names("payout", "", [payout_id])["", payout_id]
 
 
+def run_name(connection: str, number_or_id: int | str) -> str:
+    key = str(number_or_id)
+    return _find_names("run", connection, [key])[connection, key]
+
+
 def name_values(said: Message | str, connection: str) -> Message | str:
     """Return a refusal with names in the place of keys of documents, payouts and payments, and grouped amounts."""
     if isinstance(said, str):
@@ -92,6 +97,8 @@ def _look_up(kind: str, connection: str, keys: list[str]) -> dict[str, str]:
         match kind:
             case "document":
                 return named | names.name_documents(session, connection, keys, language)
+            case "run":
+                return named | names.name_runs(session, connection, keys, language)
             case "item":
                 return named | names.name_items(session, connection, keys, reader)
         return named | names.name_payouts(session, visible, keys, reader)

@@ -4,7 +4,7 @@ import re
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
-from consumer.facts.messages import word, write_day
+from consumer.facts.messages import word, write_day, write_month
 from consumer.facts.money import format_decimal, group_digits
 
 _SYMBOLS = {"CLP": "$", "MXN": "$", "CLF": "UF ", "USD": "US$", "EUR": "€"}
@@ -40,6 +40,10 @@ def format_count(count: int, language: str) -> str:
 
 def format_date(on: date, language: str) -> str:
     return write_day(on, language)
+
+
+def format_month(month: str, language: str) -> str:
+    return write_month(month, language)
 
 
 def format_moment(at: datetime, language: str, zone: str) -> str:

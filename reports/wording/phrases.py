@@ -5,6 +5,7 @@ import re
 from consumer.facts.messages import is_translated, translate, word
 from consumer.facts.tables.jobs import BY_HAND
 from reports.shapes.definitions import CATALOGUE
+from reports.wording import stored
 
 _SIGNS = (" + ", " - ")
 
@@ -64,7 +65,14 @@ def subject(text: str, language: str) -> str:
     kind, _, name = text.partition(":")
     if not is_translated(f"subject.{kind}", language):
         return text
-    said = stream(name, language) if kind == "stream" else name.replace(":", " ")
+    match kind:
+        case "stream":
+            said = stream(name, language)
+        case "bank":
+            account, _, day = name.partition(":")
+            said = f"···{account.partition('-')[0]}, {stored.format_text(day, language)}"
+        case _:
+            said = name.replace(":", " ")
     return f"{word('subject', kind, language)}: {said}"
 
 

@@ -4,9 +4,10 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from consumer.facts.store import Store
-from consumer.facts.tables.provider import Charge, Customer, PaymentIntent, Payout, Refund
+from consumer.facts.tables.provider import Charge, Customer, PaymentIntent, Payout, Refund, Transfer
 from reconcile.tables.books import LocalInvoice
-from reports.names import Reader, name_documents, name_items, name_payouts
+from reports.names import Reader, name_documents, name_items, name_payouts, name_runs
+from tests.reports.conftest import keep_run
 
 AT = datetime(2026, 11, 3, 1, 30, tzinfo=UTC)  # the evening of the 2nd in Santiago
 KNOWN: dict[str, Any] = {
@@ -73,3 +74,28 @@ def test_a_uuid_is_named_by_the_books(store: Store) -> None:
     with store.reading() as session:
         found = name_documents(session, "main", ["mx:uuid:3f2a91bc-1", "mx:uuid:99999999-2"], "es-MX")
     assert found == {"mx:uuid:3f2a91bc-1": "CFDI A-5650", "mx:uuid:99999999-2": "CFDI 99999999…"}
+
+
+def test_a_transfer_is_named_by_what_its_body_says(store: Store) -> None:
+    """The other side, the local day and the amount; a body of another shape names nothing."""
+    said = (
+        '{"amount": 724521, "currency": "CLP", "transaction_date": "2026-11-03T01:30:00Z", '
+        '"counterparty": {"holder_name": "Textil Sur"}}'
+    )
+    with store.transaction() as session:
+        session.add(Transfer(id="tr_1", **{**KNOWN, "body": said}))
+        session.add(Transfer(id="tr_2", **{**KNOWN, "body": '{"amount": "much"}'}))
+    with store.reading() as session:
+        found = name_items(session, "main", ["tr_1", "tr_2"], READER)
+    assert found == {"tr_1": "Textil Sur · 02-11-2026 · $724.521", "tr_2": "tr_2"}
+
+
+def test_a_run_is_named_by_its_day(store: Store) -> None:
+    """Its number and its id name it alike."""
+    with store.transaction() as session:
+        keep_run(session)
+    with store.reading() as session:
+        assert name_runs(session, "main", ["42", "run-1", "7"], "es-CL") == {
+            "42": "Conciliación del 08-10-2026 (n.º 42)",
+            "run-1": "Conciliación del 08-10-2026 (n.º 42)",
+        }

@@ -28,7 +28,9 @@ ENGLISH = re.compile(
     re.IGNORECASE,
 )
 CODE = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
-DAY = re.compile(r"\b20\d\d-\d\d-\d\d\b")
+DAY = re.compile(r"\b20\d\d-\d\d(?:-\d\d)?\b|T\d\d:\d\d|\d\d:\d\dZ")
+# Codes of exceptions, runs by their bare numbers, and a time that is not the reader's.
+CAPITALS = re.compile(r"\b(?!CUADRE_)[A-Z]+(?:_[A-Z]+)+\b|\br\d{4}\b|\bUTC\b")
 KEY = re.compile(r"\b(?:pi|po|ch|re|tr|mov|evt|dp)_\w+|\b(?:cl|mx):[\w:-]+")
 OF_CHILE = re.compile(r"\b(F29|F22|[Bb]oletas?|[Gg]losa|RUT|monto|montos|cartola|cartolas|[Pp]eríodos?)\b")
 OF_MEXICO = re.compile(r"\b(CFDI|RFC|importe|importes|SAT|complementos?|[Pp]eriodos?)\b")
@@ -37,7 +39,7 @@ OF_PROGRAMS = re.compile(r"\{[^}]*\}|`[^`]*`|--?\w[\w-]*|cuadre [a-z -]+|account
 # What these elements hold is a key to copy, a value of a program, or a name that someone gave.
 APART = {"code", "pre", "script", "style", "svg", "details", "option", "textarea"}
 # Pages for who runs the program or keeps the ledger: jobs, events and accounts have the names of files and programs.
-FOR_OPERATORS = ("/operation", "/settings", "/people", "/api", "/view/drift", "/journal", "/view/journal")
+FOR_OPERATORS = ("/operation/events", "/settings", "/api", "/view/drift", "/journal", "/view/journal")
 _VOID = {"input", "meta", "link", "br", "img", "hr"}
 
 
@@ -51,7 +53,7 @@ class Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         classes = (dict(attrs).get("class") or "").split()
-        if (tag not in _VOID and (self._apart or tag in APART or {"id", "name", "who"} & set(classes))) or (
+        if (tag not in _VOID and (self._apart or tag in APART or {"name", "who"} & set(classes))) or (
             (dict(attrs).get("lang") or "") == "en" and tag == "button"
         ):
             self._apart.append(tag)
@@ -75,7 +77,7 @@ def find_foreign(texts: list[str], country: str) -> Iterator[str]:
     """Yield each text of a Spanish page that holds what no Spanish sentence of this country may hold."""
     other = OF_MEXICO if country == "cl" else OF_CHILE
     for text in texts:
-        for pattern in (ENGLISH, CODE, DAY, KEY, other):
+        for pattern in (ENGLISH, CODE, CAPITALS, DAY, KEY, other):
             found = pattern.search(text)
             # A key that stands alone is that of something the provider never showed: it has no other name.
             if found and not (pattern is KEY and found.group() == text):

@@ -18,9 +18,9 @@ def test_the_morning_page_says_what_ties_out_and_what_is_open(client: FlaskClien
     """One look tells how many payouts tie out, how many exceptions are open and what they are worth."""
     page = text_of(client, "/")
     assert "1 de 1 liquidaciones llegaron y cuadran" in page
-    assert "Conciliación r0042 , al 08-10-2026 · Datos completos" in page
+    assert "Conciliación del 08-10-2026 (n.º 42) · Datos completos" in page
     assert "Excepciones abiertas 2" in page
-    assert "Monto en riesgo CLP $100.000 2 excepciones, cada monto una vez · Conciliación r0042" in page
+    assert "Monto en riesgo CLP $100.000 2 excepciones, cada monto una vez · Conciliación del 08-10-2026" in page
     assert "Pago sin documento Media 1 50.000 CLP 06-10-2026" in page
 
 
@@ -54,8 +54,8 @@ def test_exceptions_show_age_and_what_to_do(client: FlaskClient) -> None:
     """Open ones by default, resolved ones when asked."""
     page = text_of(client, "/exceptions")
     assert "Documento vencido sin pago" in page
-    assert "Liquidación atrasada PAYOUT_LATE" not in page
-    assert "Liquidación atrasada PAYOUT_LATE" in text_of(client, "/exceptions?state=closed")
+    assert "Liquidación atrasada po_" not in page
+    assert "Liquidación atrasada po_" in text_of(client, "/exceptions?state=closed")
     assert "1 fila ·" in text_of(client, "/exceptions?code=PAYMENT_NO_INVOICE&severity=medium&q=pi_2")
 
 

@@ -34,7 +34,7 @@ def two_runs(reconciled: Installation, keep_run: Callable[..., None], client: Fl
 def test_a_run_shows_what_it_found(two_runs: FlaskClient) -> None:
     """Its day, its figures and what it found by kind, with links to the rows."""
     page = text_of(two_runs, "/operation/runs/main/42")
-    assert "Conciliación r0042 Completa" in page
+    assert "Conciliación del 08-10-2026 (n.º 42) Completa" in page
     assert "Pago sin documento Media 1 50.000 CLP" in page
     assert "Conciliado 2" in page
     assert 'href="/operation/runs/main/42"' in two_runs.get("/operation/runs").get_data(as_text=True)
@@ -44,7 +44,7 @@ def test_two_runs_are_compared_when_asked(two_runs: FlaskClient) -> None:
     """Only a chosen run is compared with, and each change has both sides in the reader's words."""
     assert "Antes" not in text_of(two_runs, "/operation/runs/main/42")
     page = text_of(two_runs, "/operation/runs/main/42?before=41")
-    assert "Cambios desde Conciliación r0041" in page
+    assert "Cambios desde: Conciliación del" in page
     assert "Liquidación po_1 Abierta, diferencia -500, comisiones 2.410 Cuadra, diferencia 0" in page
     assert "No hay una conciliación anterior" in text_of(two_runs, "/operation/runs/main/41")
 

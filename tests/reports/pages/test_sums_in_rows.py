@@ -127,7 +127,7 @@ def test_the_figure_of_the_day_and_the_end_of_its_trend_are_of_one_run(
     figure = page.split("Monto en riesgo")[1].split("</div>")[0]
     trend = page.split("scroll tall")[1].split("<tbody>")[1].split("</tr>")[0]
     assert "$100.000" in figure
-    assert "r0042" in figure
+    assert "(n.º 42)" in figure
     assert trend.endswith('<td class="n">100.000</td>')
     assert 'href="/operation/runs/main/42"' in trend
     assert ">0</a>" in page.split("Excepciones abiertas")[1].split("</div>")[0]

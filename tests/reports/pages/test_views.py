@@ -101,7 +101,7 @@ def busy(reconciled: Installation, client: FlaskClient) -> FlaskClient:
         ("/view/in-transit", "Pago pi_3 07-10-2026 10:00 07-10-2026 CLP 30.000"),
         ("/view/clearing", "06-10-2026 CLP 150.000 0 0 -10.000 0 0 -2.410 -137.590 0 0 0"),
         ("/view/cash-application", "Comercial Ñandú, SpA 33 1201 100.000 CLP Transferencia 1.1.03.10 pi_1"),
-        ("/view/fees", "2026-10 Transferencia 1 100.000"),
+        ("/view/fees", "oct 2026 Transferencia 1 100.000"),
         ("/view/control", "Cuadra"),
     ],
 )
@@ -134,7 +134,7 @@ def test_the_events_page_warns_of_what_somebody_must_look_at(busy: FlaskClient) 
 @pytest.mark.parametrize(
     ("path", "shown"),
     [
-        ("/operation/runs", "r0042 run-1 08-10-2026 Completa"),
+        ("/operation/runs", "Conciliación del 08-10-2026 (n.º 42) run-1 08-10-2026 Completa"),
         ("/operation/runs?state=incomplete", "No hay filas para estos filtros o estos días."),
         (
             "/operation/events",

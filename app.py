@@ -28,6 +28,7 @@ from consumer.commands.terminal import CommandError, json_option, leave, say
 from consumer.commands.working import start_worker
 from consumer.config import load
 from consumer.errands import errands
+from consumer.facts import shared_files
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection, Settings
@@ -40,7 +41,7 @@ from consumer.inbox.apply import drain
 from consumer.inbox.watch import InboxGauges
 from consumer.jobs import processes, schedule, ticks
 from consumer.jobs.schedule import Job
-from consumer.jobs.worker import keep_at, worker_name
+from consumer.jobs.worker import keep_at, keep_in_background, worker_name
 from consumer.logs import configure_logs
 from consumer.opening import DEMO, are_counters_shared
 from consumer.opening import open_installation as open_checked
@@ -135,7 +136,9 @@ def serve_without_nights() -> Flask:
 def serve_web() -> Flask:
     """Receiver and pages alone: what each process of `cuadre web` runs."""
     configure_logs()
-    return _serve(open_installation())
+    installation = open_installation()
+    start_agreeing(installation)
+    return _serve(installation)
 
 
 def _serve(installation: Installation) -> Flask:
@@ -158,8 +161,9 @@ def start_scheduler(installation: Installation) -> Callable[[], None]:
         nights_at_once=installation.settings.engine.nights_at_once,
     )  # fmt: skip
     stop_watching = start_watching(installation)
+    start_agreeing(installation)
     if installation.settings.trail_url is not None:
-        start_trail(installation)
+        keep_in_background(lambda: trail.hand_on(installation, now=utc_now()), "trail", every=trail.REST_SECONDS)
 
     def finish() -> None:
         stop_watching()
@@ -168,16 +172,9 @@ def start_scheduler(installation: Installation) -> Callable[[], None]:
     return finish
 
 
-def start_trail(installation: Installation) -> None:
-    """Hand on the trail from a thread of this process."""
-
-    def look() -> float:
-        trail.hand_on(installation, now=utc_now())
-        return trail.REST_SECONDS
-
-    threading.Thread(
-        target=keep_at, args=(look,), kwargs={"until": threading.Event()}, name="trail", daemon=True
-    ).start()
+def start_agreeing(installation: Installation) -> None:
+    """Keep mappings and calendars those of all machines, from a thread of this process."""
+    keep_in_background(lambda: shared_files.agree(installation), "own files", every=shared_files.AGREE_SECONDS)
 
 
 def start_watching(installation: Installation) -> Callable[[], None]:

@@ -54,8 +54,7 @@ def check_shared(installation: Installation) -> Check:
     if installation.store.is_sqlite:
         return Check("", "shared files", Verdict.OK, "one machine, in the data folder")
     if installation.settings.shared_dir is None:
-        found = "mappings and calendars lie on this machine alone"
-        return Check("", "shared files", Verdict.WARNING, found, "with several machines, set CUADRE_SHARED_DIR on each")
+        return Check("", "shared files", Verdict.OK, "in the database")
     return Check("", "shared files", Verdict.OK, "in CUADRE_SHARED_DIR")
 
 

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
@@ -31,7 +30,7 @@ from consumer.facts.tables.jobs import Tick, TickState
 from consumer.facts.tables.sync import Window, WindowState
 from consumer.facts.tables.types import core_of
 from consumer.inbox.watch import endpoint_trouble
-from consumer.jobs.worker import keep_at
+from consumer.jobs.worker import keep_in_background
 from consumer.webhooks.blueprint import RefusalLog
 
 log = structlog.get_logger("cuadre.alarms")
@@ -227,28 +226,14 @@ def start_alarms(
     """Look every minute from a background thread of a worker; of several workers each change is sent by one."""
     watch, pings = Watch(installation, signals=signals), Pings(installation.settings.ping_urls)
 
-    def look() -> float:
+    def look() -> None:
         watch.look()
-        now = utc_now()
-        pings.ended(ALARMS, now, TickState.COMPLETE)
-        return LOOK_SECONDS
+        pings.ended(ALARMS, utc_now(), TickState.COMPLETE)
 
-    return _start(look, until=until, name="alarms")
+    return keep_in_background(look, "alarms", every=LOOK_SECONDS, until=until, pause=LOOK_SECONDS)
 
 
 def start_refusal_watch(installation: Installation, refusals: RefusalLog, *, until: threading.Event) -> None:
     """Look every minute, from a background thread of a receiver, at what it refused."""
-    watch = RefusalWatch(installation, refusals)
-
-    def look() -> float:
-        watch.look()
-        return LOOK_SECONDS
-
-    _start(look, until=until, name="refusals")
-
-
-def _start(look: Callable[[], float], *, until: threading.Event, name: str) -> threading.Thread:
-    work = partial(keep_at, look, until=until, pause=LOOK_SECONDS)
-    thread = threading.Thread(target=work, name=name, daemon=True)
-    thread.start()
-    return thread
+    look = RefusalWatch(installation, refusals).look
+    keep_in_background(look, "refusals", every=LOOK_SECONDS, until=until, pause=LOOK_SECONDS)

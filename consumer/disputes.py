@@ -14,6 +14,7 @@ from consumer.facts.disputes import WAITS, Chosen, DisputeDesk, EvidenceError, S
 from consumer.facts.durable import digest_file, write_durably
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
+from consumer.facts.store import Turn, take_turn
 from consumer.facts.tables.disputes import Evidence
 from consumer.provider import fields
 from consumer.provider.client import Provider, Upload, open_provider
@@ -85,21 +86,27 @@ def keep_document(installation: Installation, connection: Connection, dispute_id
         sha256=hashlib.sha256(chosen.content).hexdigest(), who=chosen.who, at=chosen.at,
     )  # fmt: skip
     path = _path_of(installation, row)
-    with write_durably(path) as file:
-        file.write(chosen.content)
-    shared_files.publish(installation, path, now=chosen.at)
     with installation.store.transaction() as session:
+        take_turn(session, Turn.EVIDENCE)
         kept = _insert(session, row)
+        with write_durably(path) as file:
+            file.write(chosen.content)
+        shared_files.publish(installation, path, now=chosen.at)
     if kept.state == State.SENT:
         raise _already_sent(kept)
     return kept
 
 
 def drop(installation: Installation, evidence: Evidence) -> None:
-    """Forget a document that was never sent."""
+    """Forget a document that was never sent; its file goes unless another dispute has the same."""
     never = col(Evidence.state).in_((State.KEPT, State.REFUSED))
     with installation.store.transaction() as session:
+        take_turn(session, Turn.EVIDENCE)
         session.execute(sa.delete(Evidence).where(col(Evidence.id) == evidence.id, never))
+        if session.scalars(sa.select(Evidence).where(col(Evidence.sha256) == evidence.sha256)).first() is None:
+            path = _path_of(installation, evidence)
+            path.unlink(missing_ok=True)
+            shared_files.withdraw(installation, path)
 
 
 def read_document(installation: Installation, evidence: Evidence) -> bytes:

@@ -12,7 +12,7 @@ from consumer.alarms.pings import check_pings
 from consumer.alarms.targets import read_targets
 from consumer.backup.restoring import check_whole
 from consumer.config import load
-from consumer.facts import schema
+from consumer.facts import schema, shared_files
 from consumer.facts.addresses import is_on_this_machine
 from consumer.facts.installation import Installation, Settings
 from consumer.facts.settings import ConfigError
@@ -54,7 +54,9 @@ def open_installation(
             f"this database holds the demo's month, which {urlsplit(elsewhere[0]).hostname} knows nothing of: "
             "choose another CUADRE_DATA_DIR (with PostgreSQL another database)"
         )
-    return Installation(settings=settle(settings, store), store=store)
+    installation = Installation(settings=settle(settings, store), store=store)
+    shared_files.agree(installation)
+    return installation
 
 
 def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:

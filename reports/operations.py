@@ -17,7 +17,7 @@ from reconcile.kept.records import read_summary
 from reconcile.tables.runs import Run
 from reports.listing import Listing, Statement, Wanted, count, search, select_from
 from reports.shapes.spans import Row
-from reports.trail import TRAIL_KEYS, trail_parts
+from reports.trail import IDENTITY, TRAIL_KEYS, identity_of, trail_parts
 
 
 def trouble(session: Session, connections: Sequence[str]) -> Sequence[tuple[str, str, int]]:
@@ -87,13 +87,13 @@ def _trail(wanted: Wanted) -> Statement:
     """Join the parts of the trail, whether made on pages or by commands."""
     whole = sa.union_all(*(part.with_only_columns(*(part.selected_columns[key] for key in TRAIL_KEYS))
                            for part in trail_parts().values())).subquery()  # fmt: skip
-    query = sa.select(*(whole.c[key] for key in TRAIL_KEYS))
+    query = sa.select(*(whole.c[key] for key in TRAIL_KEYS), identity_of(whole.c.who))
     found = search(query, wanted, whole.c.who, whole.c.action, whole.c.subject, whole.c.address)
     return found.order_by(whole.c.at.desc(), whole.c.subject)
 
 
-def _show_entry(found: tuple[datetime, str, str, str, str]) -> Row:
-    return dict(zip(TRAIL_KEYS, found, strict=True))
+def _show_entry(found: tuple[datetime, str, str, str, str, str | None]) -> Row:
+    return dict(zip((*TRAIL_KEYS, IDENTITY), found, strict=True))
 
 
 # A dead tick is one whose row still says that it runs.
@@ -126,7 +126,7 @@ LISTS = (
         tuple(state.value for state in TickState),
         by={"state": lambda: sa.case(*((is_in_state(one, now=utc_now()), one.value) for one in _TICK_ORDER))},
     ),
-    Listing("trail", to_columns(TRAIL_KEYS), _trail, _show_entry, for_admins=True),
+    Listing("trail", to_columns((*TRAIL_KEYS, IDENTITY)), _trail, _show_entry, for_admins=True),
 )
 
 

@@ -22,6 +22,7 @@ from reports.tables import AuditEntry, Identity, TrailMark, User
 log = structlog.get_logger("cuadre.trail")
 
 TRAIL_KEYS = ("at", "who", "action", "subject", "address")
+IDENTITY = "identity"
 REST_SECONDS = 30.0
 _LEASE = timedelta(minutes=2)
 # A transaction that took a lower number may commit after one that took a higher; none lasts so long.
@@ -58,6 +59,13 @@ def trail_parts() -> Mapping[str, Part]:
 
 def _select(*columns: sa.ColumnElement[Any]) -> Part:
     return sa.select(*(column.label(name) for name, column in zip(("id", *TRAIL_KEYS), columns, strict=True)))
+
+
+def identity_of(who: sa.ColumnElement[str]) -> sa.Label[str]:
+    """Return the column with issuer and subject of who comes from the identity provider."""
+    person, known = core_of(User).c, core_of(Identity).c
+    identity = sa.select(known.issuer + " " + known.subject).where(known.person_id == person.id, person.email == who)
+    return identity.scalar_subquery().label(IDENTITY)
 
 
 def hand_on(installation: Installation, *, now: datetime) -> int:
@@ -108,10 +116,7 @@ def _claim(store: Store, name: str, now: datetime) -> int | None:
 
 def _read(store: Store, name: str, part: Part, last: int, now: datetime) -> list[tuple[int, str]]:
     number = part.selected_columns["id"]
-    person, known = core_of(User).c, core_of(Identity).c
-    named = person.email == part.selected_columns["who"]
-    identity = sa.select(known.issuer + " " + known.subject).where(known.person_id == person.id, named)
-    asked = part.add_columns(identity.scalar_subquery().label("identity"))
+    asked = part.add_columns(identity_of(part.selected_columns["who"]))
     asked = asked.where(number > last).order_by(number).limit(_LINES)
     with store.reading() as session:
         rows = session.connection().execute(asked).all()

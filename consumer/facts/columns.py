@@ -37,7 +37,7 @@ _NAMES = {
         resource_type return_label return_raw rivals role run_ids scopes severity source state status
         status_recon stream subject suggested_action text theirs ties_to title type verdict who words before
         after account_key cost_centre description entry_type profiles tied_by tied_reason section
-        side witness_a witness_b paid_at_local counts_as payer
+        side witness_a witness_b paid_at_local counts_as payer identity
     """,
     Kind.ID: """
         account account_id account_last4 account_masked bank_movement_id counterparty_tax_id customer_tax_id

@@ -197,6 +197,7 @@ class Turn(IntEnum):
     ALARMS = 717_068
     PEOPLE = 717_071
     SEARCH = 717_072
+    EVIDENCE = 717_073
 
 
 def take_turn(session: Session, turn: Turn) -> None:

@@ -39,6 +39,21 @@ def keep_at(work: Callable[[], float], *, until: threading.Event, pause: float =
             failing = None
 
 
+def keep_in_background(
+    work: Callable[[], object], name: str, *, every: float, until: threading.Event | None = None, pause: float = 0.0
+) -> threading.Thread:
+    """Repeat a piece of work from a thread of its own, with a rest of so many seconds each time."""
+
+    def work_and_rest() -> float:
+        work()
+        return every
+
+    given = {"until": until or threading.Event(), "pause": pause}
+    thread = threading.Thread(target=keep_at, args=(work_and_rest,), kwargs=given, name=name, daemon=True)
+    thread.start()
+    return thread
+
+
 class Worker:
     """Calls `drain` in a thread of its own; `drain` returns how many events it took."""
 

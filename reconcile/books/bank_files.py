@@ -91,10 +91,8 @@ def import_bank_file(  # noqa: PLR0913 - one file, and what only a person knows 
         if account:
             _check_account(account)
         content = path.read_bytes()
-        folder = installation.settings.files_dir / "mappings"
-        columns = (
-            read_mapping(folder, mapping, words=COLUMNS) if mapping else dict(confirmed.columns if confirmed else {})
-        )
+        own = dict(confirmed.columns if confirmed else {})
+        columns = read_mapping(installation, mapping, words=COLUMNS) if mapping else own
         reading = _read_with_memory(installation, connection, content, account=account, columns=columns)
         account = account or _find_account(installation, connection, reading)
     except OSError as error:

@@ -6,9 +6,10 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import TypeAlias
 
+from consumer.facts import shared_files
+from consumer.facts.installation import Installation
 from consumer.facts.messages import RefusalError
 from reconcile.books.cells import Cell, Row, to_text
 
@@ -175,11 +176,12 @@ def _find_column(synonyms: Iterable[str], plain: list[str], apart: list[str]) ->
     return None
 
 
-def read_mapping(folder: Path, name: str, *, words: Vocabulary = SYNONYMS) -> dict[str, str]:
+def read_mapping(installation: Installation, name: str, *, words: Vocabulary = SYNONYMS) -> dict[str, str]:
     """Read a saved mapping: a TOML file whose lines say `field = "name of the column"`."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name):
         raise MappingError("books.bad_mapping_name", name=name)
-    path = folder / f"{name}.toml"
+    shared_files.agree(installation)
+    path = installation.settings.files_dir / "mappings" / f"{name}.toml"
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

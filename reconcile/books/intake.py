@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from consumer.facts import shared_files
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
 from consumer.facts.money import format_decimal
@@ -130,6 +131,7 @@ def _format_amounts(total: Total) -> dict[str, str | None]:
 
 def mappings(installation: Installation) -> list[str]:
     """Name the mappings of columns that were saved for files with headings of their own."""
+    shared_files.agree(installation)
     return sorted(path.stem for path in (installation.settings.files_dir / "mappings").glob("*.toml"))
 
 

@@ -92,7 +92,7 @@ def import_invoices(  # noqa: PLR0913 - one file, and what only a person knows o
     """
     try:
         content = path.read_bytes()
-        columns = read_mapping(installation.settings.files_dir / "mappings", mapping) if mapping else {}
+        columns = read_mapping(installation, mapping) if mapping else {}
     except OSError as error:
         return _refuse(path.name, "", Message("books.file_unreadable", {"reason": str(error.strerror)}))
     except MappingError as error:

@@ -135,11 +135,7 @@ class Erasing:
     def drop_files(self) -> None:
         """Delete what cannot be rewritten: files that wait for a reader, and statements with the person's movements."""
         root = self.installation.settings.files_dir
-        with self.installation.store.reading() as session:
-            disputes = [one for one in session.exec(select(Evidence)) if one.dispute_id in self.person.names]
-            statements = self._find_statements(session)
-        # A request to review a dispute is evidence without a file.
-        evidence = [f"evidence/{one.sha256}" for one in disputes if one.sha256]
+        evidence, statements = self._find_files()
         for name in (*_WAITING, *evidence, *statements):
             path = root / name
             if path.is_dir():
@@ -150,6 +146,21 @@ class Erasing:
         with self.installation.store.transaction() as session:
             gone = sa.update(core_of(StatementDocument)).where(col(StatementDocument.path).in_(statements))
             session.execute(gone.values(path=None, problem=ERASED_DOCUMENT))
+
+    def count_dropped(self) -> Counter[str]:
+        """Return how many files `drop_files` deletes, by folder."""
+        root = self.installation.settings.files_dir
+        waiting = Counter(place for place in _WAITING for path in (root / place).rglob("*") if path.is_file())
+        return waiting + Counter(name.partition("/")[0] for names in self._find_files() for name in names)
+
+    def _find_files(self) -> tuple[list[str], list[str]]:
+        """Return evidence of the person's disputes that no other's has too, and documents of statements."""
+        with self.installation.store.reading() as session:
+            # A request to review a dispute is evidence without a file.
+            rows = [(f"evidence/{one.sha256}", one.dispute_id) for one in session.exec(select(Evidence)) if one.sha256]
+            statements = self._find_statements(session)
+        of_others = {name for name, dispute in rows if dispute not in self.person.names}
+        return sorted({name for name, _ in rows} - of_others), statements
 
     def _find_statements(self, session: Session) -> list[str]:
         """Return the documents of accounts that have a movement of the person."""
@@ -211,10 +222,10 @@ def check_quiet(installation: Installation, *, now: datetime) -> None:
 
 
 def count(erasing: Erasing, *, now: datetime) -> Counter[str]:
-    """Return how many rows and files change, by table and folder."""
+    """Return how many rows and files change or go, by table and folder."""
     counts = Counter(change.table.name for change in erasing.plan())
     erasing.rewrite_files(now=now, is_dry=True)
-    return counts + erasing.counts
+    return counts + erasing.counts + erasing.count_dropped()
 
 
 def erase(erasing: Erasing, *, who: str, now: datetime) -> bool:

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from html import escape, unescape
+from urllib.parse import quote_plus, unquote_plus
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,6 +27,8 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d.*")
 _STORED = re.compile(r"^(\S+ )(\{.*\})$", re.DOTALL)
 _CELL_OF_SHEET = re.compile(r"(?<=>)[^<>]+(?=</)")
 _CELL_OF_CSV = re.compile(r"[^;,\"\r\n]+")
+# A value in the question of an address, as saved views and the trail have it.
+_ASKED = re.compile(r"(?<==)[^&=\s]*[%+][^&=\s]*")
 _NO_MATCH = re.compile(r"(?!)")
 _OF_A_DOCUMENT = {"customer_tax_id": VALUE, "customer_name": VALUE, "order_ref": VALUE, "raw": RAW}
 _PARQUET, _ZIP, _ZLIB = b"PAR1", b"PK\x03\x04", b"\x78"
@@ -74,9 +77,15 @@ class Words:
 
     def mention(self, text: str, *, is_about: bool) -> str:
         """Replace what is certainly the person's, and in a row about the person every word of theirs."""
+        text = _ASKED.sub(lambda found: self._in_address(found.group(), is_about=is_about), text)
         if not self._certain.search(text) and not (is_about and self._further.search(text)):
             return text
         return _each_text(text, lambda part: self._mention(part, is_about=is_about))
+
+    def _in_address(self, text: str, *, is_about: bool) -> str:
+        written = unquote_plus(text)
+        mentioned = self._mention(written, is_about=is_about)
+        return text if mentioned == written else quote_plus(mentioned)
 
     def _mention(self, text: str, *, is_about: bool = False) -> str:
         text = self._certain.sub(lambda found: self._whole(found.group()), text)

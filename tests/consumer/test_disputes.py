@@ -257,3 +257,16 @@ def test_the_other_side_wins_a_dispute_it_wrote_no_end_of(
     assert api.get(f"/v1/disputes/{dispute}").json()["status"] == "in_review"
     running.world.advance(timedelta(hours=2))
     assert api.get(f"/v1/disputes/{dispute}").json()["status"] == "won"
+
+
+def test_the_file_of_a_dropped_document_goes(installation: Installation) -> None:
+    """With its last row; while another dispute has the same file, it stays."""
+    main = installation.settings.connection("main")
+    rows_kept = [disputes.keep_document(installation, main, dispute, chosen()) for dispute in ("cb_1", "cb_2")]
+    folder = installation.settings.files_dir / "evidence"
+    disputes.drop(installation, rows_kept[0])
+    assert disputes.read_document(installation, rows_kept[1]) == PDF
+    disputes.drop(installation, rows_kept[1])
+    assert list(folder.iterdir()) == []
+    again = disputes.keep_document(installation, main, "cb_1", chosen())
+    assert disputes.read_document(installation, again) == PDF

@@ -1,23 +1,30 @@
 """Two machines on one database: what one of them keeps in files is reached from the other."""
 
+import errno
 import hashlib
 import io
+import os
 import shutil
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from structlog.testing import capture_logs
 from werkzeug.datastructures import FileStorage
 
 from consumer.facts import shared_files
+from consumer.facts.bankdays import read_calendar
 from consumer.facts.installation import Installation, Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.jobs import SharedFile
+from consumer.opening import open_installation
+from reconcile.books import headers, intake
 from reconcile.kept import snapshots
 from reports import archive
 from reports.pages import staging
 from reports.tables import ReportFile
+from tests.merchant import environ_of
 
 NOW = datetime(2026, 10, 3, 12, tzinfo=UTC)
 
@@ -95,3 +102,59 @@ def test_inputs_of_runs_are_reached_from_both(machines: tuple[Installation, Inst
     shutil.rmtree(wanted)
     shared_files.fetch_folder(other, wanted)
     assert not wanted.exists()
+
+
+def test_mappings_and_calendars_are_those_written_last(machines: tuple[Installation, Installation]) -> None:
+    """A file written on either machine counts on both; the newest one does, and what is older changes nothing."""
+    one, other = machines
+    kept, wanted = (each.settings.files_dir / "mappings" / "erp.toml" for each in machines)
+    kept.parent.mkdir(parents=True)
+    kept.write_text('total = "Importe"\n', encoding="utf-8")
+    os.utime(kept, (2_000_000_000, 2_000_000_000))
+    assert intake.mappings(one) == intake.mappings(other) == ["erp"]
+    assert headers.read_mapping(other, "erp") == {"total": "Importe"}
+    if one.store.is_sqlite:
+        return
+    wanted.write_text('total = "Monto"\n', encoding="utf-8")
+    os.utime(wanted, (2_000_000_001, 2_000_000_001))
+    assert headers.read_mapping(other, "erp") == {"total": "Monto"}
+    assert headers.read_mapping(one, "erp") == {"total": "Monto"}
+    kept.write_text('total = "Antiguo"\n', encoding="utf-8")
+    os.utime(kept, (1_000_000_000, 1_000_000_000))
+    assert headers.read_mapping(one, "erp") == headers.read_mapping(other, "erp") == {"total": "Monto"}
+
+
+def test_a_process_begins_with_the_calendar_of_the_other_machine(migrated_url: str, tmp_path: Path) -> None:
+    """Nights count the same bank days wherever they run."""
+    # A file of SQLite is opened by one machine.
+    folders = [tmp_path / "one", tmp_path / ("one" if migrated_url.startswith("sqlite") else "other")]
+    path = folders[0] / "instance" / "calendars" / "cl.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text('[[add]]\non = 2026-10-05\nreason = "elecciones"\n', encoding="utf-8")
+    for folder in folders:
+        given = {"database_url": migrated_url, "secret_key": "a key that only tests know"}
+        installation = open_installation(environ_of("http://provider.test", folder, **given), check=lambda _: None)
+        assert date(2026, 10, 5) in read_calendar(installation.settings.files_dir, "cl").add
+        installation.store.close()
+
+
+def test_a_folder_that_takes_no_file_leaves_the_machine_its_own(
+    machines: tuple[Installation, Installation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full or read-only disk is logged, and pages that need the file go on with what is there."""
+    one, other = machines
+    if one.store.is_sqlite:
+        shared_files.agree(one)
+        return
+    path = one.settings.files_dir / "mappings" / "erp.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text('total = "Importe"\n', encoding="utf-8")
+    shared_files.agree(one)
+
+    def refuse(*_given: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(shared_files, "write_durably", refuse)
+    with capture_logs() as logs:
+        assert intake.mappings(other) == []
+    assert [line["event"] for line in logs] == ["mappings and calendars are not those of other machines"]

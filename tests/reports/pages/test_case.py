@@ -206,7 +206,7 @@ def test_a_decision_is_in_the_trail(act: Callable[..., str], reconciled: Install
     act("assign", owner="luz@tienda.test", version=1)
     with reconciled.store.reading() as session:
         found = [tuple(row)[1:] for row in session.execute(LISTINGS["trail"].query(Wanted(["main"])))]
-    assert ("ana@tienda.test", "change owner", "exception main 00aa00aa00aa00aa", "") in found
+    assert ("ana@tienda.test", "change owner", "exception main 00aa00aa00aa00aa", "", None) in found
 
 
 def test_a_viewer_looks_and_does_not_decide(

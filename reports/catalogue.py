@@ -194,7 +194,7 @@ def _bank_lines(source: Source) -> Iterable[Part]:
 
 def _fees(source: Source) -> Iterable[Row]:
     days = frames.read_extracts(source.session, source.runs, chunks.FEE)
-    return fees.by_month(row for row in days if source.query.span.holds(row["on"]))
+    return fees.by_month((row for row in days if source.query.span.holds(row["on"])), fiscal.read_invoices(source))
 
 
 def _journal(source: Source) -> Iterable[Row]:

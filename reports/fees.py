@@ -1,8 +1,9 @@
 """Pure: what each means of payment cost in a month, and what that is apart from the tariff."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
+from reconcile.fiscal.fees import FeeDocument
 from reports.shapes.spans import Row
 
 _KEYS = ("connection", "period", "currency", "resource_subtype", "fee_source")
@@ -11,14 +12,31 @@ _FEES = ("fee_net", "fee_vat", "fee_total")
 _SHARES = 10_000
 
 
-def by_month(days: Iterable[Row]) -> Iterator[Row]:
+# The provider's documents over the fees of a connection's month.
+Invoices = Mapping[tuple[str, str, str], Sequence[FeeDocument]]
+
+
+def by_month(days: Iterable[Row], invoices: Invoices) -> Iterator[Row]:
     """Add up sums of days by month, means of payment and source of the fee.
 
-    A fee that is known of whole payouts alone has no means, and the items of these payouts no fee.
+    A fee that is known of whole payouts alone has no means, and the items of these payouts no fee. The first row of a
+    month bears its documents, so that their columns add up too.
     """
+    shown: set[tuple[str, str, str]] = set()
     dated = ({**row, "period": str(row["on"] or "")[:7]} for row in days)
     for _, group in groupby(sorted(dated, key=_key), _key):
-        yield _to_month(list(group))
+        row = _to_month(list(group))
+        month = (row["connection"], row["period"], row["currency"])
+        yield row | _describe(invoices.get(month, ()) if month not in shown else ())
+        shown.add(month)
+
+
+def _describe(documents: Sequence[FeeDocument]) -> Row:
+    return {
+        "invoice_key": " ".join(document.key for document in documents) or None,
+        "invoice_net": sum(one.total - one.vat for one in documents) if documents else None,
+        "invoice_vat": sum(one.vat for one in documents) if documents else None,
+    }
 
 
 def _key(row: Row) -> tuple[str, ...]:
@@ -34,7 +52,6 @@ def _to_month(rows: list[Row]) -> Row:
         "count": sum(row["count"] for row in rows),
         "gross": gross,
         "rate_pct": format_rate(total, gross),
-        **dict.fromkeys(("invoice_key", "invoice_net", "invoice_vat")),
         "difference": None if total is None or agreed is None else total - agreed,
     }
 

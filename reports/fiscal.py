@@ -9,7 +9,8 @@ from consumer.facts.installation import Connection
 from consumer.facts.messages import translate
 from reconcile.fiscal.comparing import Part, Tie
 from reconcile.fiscal.facts import causes
-from reconcile.fiscal.reading import read_world
+from reconcile.fiscal.fees import FeeDocument, list_documents
+from reconcile.fiscal.reading import read_bills, read_world
 from reconcile.fiscal.tie_out import end_of, tie_out
 from reconcile.fiscal.witnesses import World
 from reports.query import Source
@@ -35,6 +36,19 @@ def list_ties(session: Session, connection: Connection, span: Span, *, today: da
     world = read_world(session, connection, today=today)
     for period in find_periods(world, span):
         yield from tie_out(world, period)
+
+
+def read_invoices(source: Source) -> dict[tuple[str, str, str], list[FeeDocument]]:
+    """Return the provider's documents over fees by connection, month of the fees and currency."""
+    found: dict[tuple[str, str, str], list[FeeDocument]] = {}
+    runs = {run.connection: run for run in source.runs}
+    for connection in source.query.connections:
+        run, issuer, currency = runs.get(connection.name), connection.provider_tax_id, connection.country.currency
+        if run is not None and issuer:
+            world = read_bills(source.session, connection, run, issuer)
+            for document in list_documents(world, currency):
+                found.setdefault((connection.name, document.period, currency), []).append(document)
+    return found
 
 
 def tie_rows(source: Source) -> Iterator[Row]:

@@ -231,6 +231,7 @@ class Connection(BaseModel):
     mode: Literal["test", "live"]
     api_version: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]{1,40}$")
     tax_id: str | None = Field(default=None, repr=False)
+    provider_tax_id: str | None = None
     voucher_model: VoucherModel = "voucher"
     note_months: NoteMonths = 6
     provider_url: Url = ""  # that of the settings, unless the connection has an address of its own
@@ -249,6 +250,7 @@ class Connection(BaseModel):
     @model_validator(mode="after")
     def _tax_id_is_of_the_country(self) -> Self:
         check_tax_id(self.tax_id, self.country_code)
+        check_tax_id(self.provider_tax_id, self.country_code, name="provider_tax_id")
         return self
 
     @property
@@ -308,6 +310,7 @@ class Settings(LoginSettings):
     backup_keep: int = Field(default=14, gt=0, le=10_000)
     backup_passphrase: Annotated[SecretStr, AfterValidator(_check_passphrase)] | None = None
     tax_id: str | None = Field(default=None, repr=False)
+    provider_tax_id: str | None = None
     voucher_model: VoucherModel = "voucher"
     note_months: NoteMonths = 6
     signing_key: Annotated[SecretStr, AfterValidator(_check_signing_key)] | None = None
@@ -322,6 +325,7 @@ class Settings(LoginSettings):
     @model_validator(mode="after")
     def _add_the_main_connection(self) -> Self:
         check_tax_id(self.tax_id, self.country, name=f"{PREFIX}TAX_ID")
+        check_tax_id(self.provider_tax_id, self.country, name=f"{PREFIX}PROVIDER_TAX_ID")
         main = Connection.model_validate(
             {
                 "name": "main",
@@ -331,6 +335,7 @@ class Settings(LoginSettings):
                 "country": self.country,
                 "api_version": self.api_version,
                 "tax_id": self.tax_id,
+                "provider_tax_id": self.provider_tax_id,
                 "voucher_model": self.voucher_model,
                 "note_months": self.note_months,
             }

@@ -27,8 +27,6 @@ SALES, PURCHASES, BOTH = "sales", "purchases", "both"
 SIDES = frozenset({SALES, PURCHASES})
 _SIDE_WORDS = {SALES: Message("register.sales"), PURCHASES: Message("register.purchases")}
 SUMMARY, METADATA = "resumen", "metadata"
-# The register of purchases in four sections, by the columns that only the section has.
-_SECTIONS = (("tobacco", "registro"), ("acknowledged", "no_incluir"), ("claimed", "reclamado"))
 _COLUMNS: Vocabulary = {
     "doc_type": ("tipo doc", "tipo documento", "tipo de documento"),
     "customer_tax_id": ("rut cliente", "rut proveedor"), "name": ("razon social",), "folio": ("folio",),
@@ -202,7 +200,11 @@ def _find_side(name: str, header: Header, sides: AbstractSet[str]) -> str:
 def _find_section(side: str, header: Header) -> str:
     if side == SALES:
         return "registro"
-    return next((section for column, section in _SECTIONS if column in header.at), "pendiente")
+    if "claimed" in header.at:
+        return "reclamado"
+    if "acknowledged" not in header.at:
+        return "pendiente"
+    return "registro" if "tobacco" in header.at else "no_incluir"
 
 
 class _RowReader:

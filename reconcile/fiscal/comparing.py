@@ -11,8 +11,8 @@ from typing import NamedTuple
 from reconcile.fiscal.facts import Figure
 from reconcile.fiscal.witnesses import Paper, State, Witness
 
-# A summary row may be rounded apart from its documents by one unit.
-_ROUNDING_A_SUM = 1
+# The VAT of a document may be rounded by one unit otherwise than the register does, and so may a sum of many.
+_ROUNDING = 1
 _MOST_GROUPS = 6
 
 
@@ -124,7 +124,11 @@ def _explain(a: Paper | None, b: Paper | None, figure: Figure, period: str) -> I
     in_a = worth(a, figure) if a and a.period == period else 0
     in_b = worth(b, figure) if b and b.period == period else 0
     left, paper = in_a - in_b, a or b
-    if not left or paper is None:
+    if paper is None:
+        return
+    if not left:
+        if a and b and in_a and in_b and a.total != b.total:
+            yield _part("amount_differs", 0, paper)
         return
     if a and b and worth(a, figure) and worth(b, figure) and a.period != b.period:
         shifted = worth(a, figure) if period == a.period else -worth(a, figure)
@@ -148,7 +152,9 @@ def _name_cause(a: Paper | None, b: Paper | None) -> str:
         return gone[b.state]
     if a.third_party or b.third_party or a.kind == "43":
         return "third_party_income"
-    return "tax_split_differs" if a.total == b.total else "amount_differs"
+    if a.total != b.total:
+        return "amount_differs"
+    return "rounding" if abs(a.vat - b.vat) <= _ROUNDING else "tax_split_differs"
 
 
 def _round_sums(
@@ -157,7 +163,7 @@ def _round_sums(
     for kind in sorted(summed & figure.signs.keys()):
         one, other = ([paper for paper in papers if paper.kind == kind] for papers in (a, b))
         difference = add_up(one, figure, period) - add_up(other, figure, period)
-        if difference and abs(difference) <= _ROUNDING_A_SUM:
+        if difference and abs(difference) <= _ROUNDING:
             yield Part("rounding", difference)
 
 

@@ -17,12 +17,14 @@ from reconcile.books.register_files import read_rows
 from reconcile.books.tax_registers import BOTH, METADATA, SIDES, SUMMARY
 from reconcile.fiscal.converting import to_home
 from reconcile.fiscal.declared import read_declared
-from reconcile.fiscal.witnesses import Complement, Paper, Payment, Said, State, Terms, World
-from reconcile.kept import chunks
+from reconcile.fiscal.witnesses import Complement, Fee, Paper, Payment, Said, State, Terms, World
+from reconcile.kept import chunks, extracts
 from reconcile.kept.records import last_run
 from reconcile.rules.inputs import DISPUTE, PAYMENT_TYPES, REFUND
+from reconcile.rules.kinds import VOID_STATES
 from reconcile.tables.books import InvoiceFile, LocalInvoice
 from reconcile.tables.fiscal import FiscalDocument, FiscalPayment, FiscalRelation, RegisterFile, RegisterRow
+from reconcile.tables.runs import Run
 
 _STREAM = "tax-invoices"
 # Sections of a register whose documents count; the others only list what waits or was refused.
@@ -31,6 +33,8 @@ _STATES = {
     "registro": State.VALID, "vigente": State.VALID, "cancelado": State.CANCELLED, "reclamado": State.CLAIMED,
     "valid": State.VALID, "cancelled": State.CANCELLED, "replaced": State.REPLACED,
 }  # fmt: skip
+# States of a document at the provider that no period counts.
+_REFUSED = VOID_STATES | {"rejected"}
 _DAY = len("2026-10-31")
 
 
@@ -39,24 +43,60 @@ def read_world(session: Session, connection: Connection, *, today: date, period:
 
     A year is only tied with its months as they were declared, so for one no more is read.
     """
-    terms = Terms(connection.country_code, connection.voucher_model, connection.note_months)
+    issuer = _tax_id(connection.provider_tax_id or "", connection.country_code)
+    terms = Terms(connection.country_code, connection.voucher_model, connection.note_months, issuer)
     if len(period) == len("2026"):
         return World(terms, declared=read_declared(session, connection))
     run = last_run(session, connection.name, today=today)
-    books, link = _read_books(session, connection), _read_link(session, connection)
-    register = _read_register(session, connection, books)
+    books = _read_books(session, connection)
+    register, link = _read_registers(session, connection, books)
     return World(
         terms,
         books=books,
-        # Without files of its own the register is what the provider shows of it.
-        register=register if register.is_known else link,
-        link=link if register.is_known else Said(),
+        register=register,
+        link=link,
         xml=_read_xml(session, connection),
         payments=list(to_payments(chunks.read_lines(session, run, paid_out=None))) if run else (),
         collected_as_of=run.started_at if run else None,
+        fees=read_fees(session, run, connection.country.currency) if run else {},
         complements=list(_read_complements(session, connection)),
         declared=read_declared(session, connection),
     )
+
+
+def read_bills(session: Session, connection: Connection, run: Run | None, provider_tax_id: str) -> World:
+    """Read what is known of the fees that a run saw: registers and XML, without sales, books and returns."""
+    provider_tax_id = _tax_id(provider_tax_id, connection.country_code)
+    register, link = _read_registers(session, connection, Said())
+    return World(
+        Terms(connection.country_code, provider_tax_id=provider_tax_id), register=register, link=link,
+        xml=_read_xml(session, connection),
+        fees=read_fees(session, run, connection.country.currency) if run else {},
+    )  # fmt: skip
+
+
+def read_fees(session: Session, run: Run, currency: str) -> dict[str, Fee]:
+    """Return by month what living payouts of a run paid in fees; a month with an unknown fee is left out."""
+    months: dict[str, list[Row]] = {}
+    for row in extracts.read(session, run, chunks.FEE).to_pylist():
+        if row["currency"] == currency and row["on"] is not None:
+            months.setdefault(f"{row['on']:%Y-%m}", []).append(row)
+    return {
+        month: Fee(
+            sum(row["fee_total"] for row in rows),
+            None if any(row["fee_vat"] is None for row in rows if row["fee_total"]) else
+            sum(row["fee_vat"] or 0 for row in rows),
+            sum(row["count"] for row in rows),
+        )
+        for month, rows in months.items()
+        if all(row["fee_total"] is not None for row in rows)
+    }  # fmt: skip
+
+
+def _read_registers(session: Session, connection: Connection, books: Said) -> tuple[Said, Said]:
+    """Read the register, and as a second witness how the provider shows it; without files of its own it is that."""
+    link, register = _read_link(session, connection), _read_register(session, connection, books)
+    return (register, link) if register.is_known else (link, Said())
 
 
 def _read_books(session: Session, connection: Connection) -> Said:
@@ -122,7 +162,7 @@ def _key_of(row: RegisterRow) -> str:
         return f"mx:uuid:{row.uuid}"
     if row.count is not None:
         return f"sum:{row.side}:{row.kind}:{row.period}"
-    return f"cl:{row.kind}::{row.folio}" if row.side == "sales" else f"cl:{row.kind}:{row.issuer_tax_id}:{row.folio}"
+    return f"cl:{row.kind}::{row.folio}" if row.side == "sales" else f"cl:{row.issuer_tax_id}:{row.kind}:{row.folio}"
 
 
 def _to_paper(row: RegisterRow, days: Mapping[str, date | None], substitutes: set[str]) -> Paper:
@@ -151,25 +191,26 @@ def _read_link(session: Session, connection: Connection) -> Said:
 def _of_link(body: dict[str, object], connection: Connection) -> Paper | None:
     row = msgspec.convert(body, _TaxInvoice, strict=False)
     form = row.institution_invoice
-    month, _, year = (row.tax_period or "").partition("/")
+    on, kind = _to_day(row.date, connection.country.zone), str(form.document_type)
+    month, _, year = (row.tax_period or (f"{on:%m/%Y}" if on else "")).partition("/")
     if not year:
         return None
     side = "sales" if row.issue_type == "issued" else "purchases"
     other = row.receiver if side == "sales" else row.issuer
     tax_id = _tax_id(other.id if other else "", connection.country_code)
     is_sum = form.total_documents is not None or other is None
-    owner = "" if side == "sales" else tax_id
-    key = f"sum:{side}:{form.document_type}:{year}-{month}" if is_sum else (
+    key = f"sum:{side}:{kind}:{year}-{month}" if is_sum else (
         f"mx:uuid:{row.number.lower()}" if connection.country_code == "mx"
-        else f"cl:{form.document_type}:{owner}:{row.number}"
+        else f"cl:{kind}::{row.number}" if side == "sales"
+        else f"cl:{tax_id}:{kind}:{row.number}"
     )  # fmt: skip
     return Paper(
-        key=key, side=side, kind=form.document_type, period=f"{year}-{month}", net=row.net_amount or 0,
+        key=key, side=side, kind=kind, period=f"{year}-{month}", net=row.net_amount or 0,
         exempt=form.exempt_amount or 0, vat=form.vat_amount or 0, total=row.total_amount or 0,
-        state=State.CLAIMED if form.rejected_at or form.invoice_status == "rejected" else
+        state=State.CLAIMED if form.rejected_at or form.invoice_status in _REFUSED else
         State.WAITING if form.invoice_status == "pending" else State.VALID,
-        on=_to_day(row.date, connection.country.zone), tax_id=tax_id, is_sum=is_sum,
-        is_priced=row.currency == connection.country.currency,
+        on=on, tax_id=tax_id, is_sum=is_sum,
+        is_priced=row.currency == connection.country.currency, source_id=row.id,
     )  # fmt: skip
 
 
@@ -178,7 +219,7 @@ class _Party(msgspec.Struct):
 
 
 class _Form(msgspec.Struct):
-    document_type: str = ""
+    document_type: str | int = ""
     vat_amount: int | None = None
     exempt_amount: int | None = None
     total_documents: int | None = None
@@ -188,6 +229,7 @@ class _Form(msgspec.Struct):
 
 class _TaxInvoice(msgspec.Struct):
     currency: str
+    id: str = ""
     number: str = ""
     issue_type: str = ""
     date: str | None = None

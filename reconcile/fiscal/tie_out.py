@@ -1,6 +1,7 @@
 """Pure: every tie of one period, from what all witnesses say."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 from consumer.facts.clock import local_date
@@ -8,13 +9,17 @@ from consumer.facts.countries import COUNTRIES
 from reconcile.fiscal.collecting import tie_collected, tie_computed, tie_vouchers
 from reconcile.fiscal.comparing import Part, Side, Tie, Verdict, add_up, compare, explain_declared, is_priced
 from reconcile.fiscal.facts import Country, Figure, facts_of
+from reconcile.fiscal.fees import LATEST, add_months, tie_fees
 from reconcile.fiscal.witnesses import Figures, Paper, Said, State, Witness, World
+from reconcile.rules.kinds import NO_SALES
 
 _NO_FIGURES = Figures({})
 # The register of a month takes documents in until the tenth of the next one.
 _LAST_DAY_OF_REGISTER = 10
 _NOTES = frozenset({"60", "61", "E"})
 _MONTHS = 12
+# A settlement of what was sold for others: their VAT is not the merchant's.
+_FOR_OTHERS = "43"
 
 
 def tie_out(world: World, period: str) -> list[Tie]:
@@ -27,6 +32,7 @@ def tie_out(world: World, period: str) -> list[Tie]:
         *_tie_declared(world, country, period),
         *_tie_form(world, country, period),
         tie_collected(world, period),
+        *_tie_fees(world, period),
     ]
     if world.terms.country == "cl":
         return [*ties, tie_vouchers(world, period)]
@@ -50,6 +56,19 @@ def _withhold(world: World, side: str, period: str) -> Verdict | None:
     return Verdict.REGISTER_OPEN if is_open else None
 
 
+def _tie_fees(world: World, period: str) -> Iterator[Tie]:
+    """Tie fees with their documents; a fee counts as not invoiced once all months it may be billed in are whole."""
+    for tie in tie_fees(world, period):
+        is_missing = any(part.cause == "fee_not_invoiced" for part in tie.parts)
+        months = [add_months(period, lag) for lag in range(LATEST + 1 if is_missing else 1)]
+        side = "purchases"
+        is_open = any(
+            _withhold(world, side, month) or (world.register.is_known and not world.register.asked_at(side, month))
+            for month in months
+        )
+        yield replace(tie, withheld=Verdict.REGISTER_OPEN) if is_open and tie.difference is not None else tie
+
+
 def _amount(said: Said, figure: Figure, period: str) -> int | None:
     """Return a figure, or None if the witness was not asked for it, or a document in it has no rate."""
     if said.asked_at(figure.side, period) is None or not is_priced(said.papers, figure, period):
@@ -64,7 +83,8 @@ def _tie_registers(world: World, country: Country, period: str) -> Iterator[Tie]
         pairs.append((Witness.REGISTER, world.register, Witness.LINK, world.link))
     for one, said, other, against in pairs:
         for code, figure in country.figures.items():
-            if figure.side == "purchases" and one is Witness.BOOKS:
+            # Books hold no purchases, and no sums of vouchers.
+            if one is Witness.BOOKS and (figure.side == "purchases" or figure.signs.keys() <= NO_SALES):
                 continue
             a, b = _amount(said, figure, period), _amount(against, figure, period)
             if not a and not b:
@@ -131,7 +151,9 @@ def _groups(world: World, figure: Figure, period: str) -> dict[str, list[Part]]:
             continue
         amount = sign * (paper.vat if figure.column == "vat" else paper.exempt)
         known = plain.get(paper.key)
-        if paper.state is State.CLAIMED:
+        if paper.kind == _FOR_OTHERS and paper.state is State.VALID:
+            groups.setdefault("third_party_income", []).append(_to_part("third_party_income", amount, paper))
+        elif paper.state is State.CLAIMED:
             groups.setdefault("claimed", []).append(_to_part("claimed", -amount, paper))
         elif paper.state is not State.VALID:
             continue

@@ -1,7 +1,7 @@
 """What witnesses say of a period: tax documents, payments, declared figures; plain rows, pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
 from typing import NamedTuple
@@ -15,6 +15,7 @@ class Witness(StrEnum):
     LINK = "register_link"  # the same register as the provider shows it
     XML = "xml"
     COLLECTED = "collected"
+    FEES = "fees"  # what the provider kept from payouts
     DECLARED = "declared"
     COMPUTED = "computed"  # of declared lines, as the form does it
     TAX_OFFICE = "tax_office"  # what the tax office would compute
@@ -54,6 +55,16 @@ class Paper(NamedTuple):
     is_global: bool = False
     # Whether its amounts are in the country's money; without a rate they are not.
     is_priced: bool = True
+    # Its id at the provider, where the provider shows it.
+    source_id: str = ""
+
+
+class Fee(NamedTuple):
+    """What the provider kept from the payouts of a month, of so many items; its VAT may be unknown."""
+
+    total: int
+    vat: int | None
+    items: int
 
 
 class Payment(NamedTuple):
@@ -117,11 +128,15 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a country and a connection ask for: the model of vouchers, months in which a note lowers tax."""
+    """What a country and a connection ask for: the model of vouchers, months in which a note lowers tax, and who bills.
+
+    `provider_tax_id` is the issuer of the documents over fees, empty where it is not known.
+    """
 
     country: str
     voucher_model: str = "voucher"
     note_months: int = 6
+    provider_tax_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,5 +150,6 @@ class World:
     xml: Said = Said()
     payments: Sequence[Payment] = ()
     collected_as_of: datetime | None = None
+    fees: Mapping[str, Fee] = field(default_factory=dict)
     complements: Sequence[Complement] = ()
     declared: Mapping[str, Figures] | None = None

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from consumer.facts.messages import RefusalError
+from reconcile.fiscal.fees import FeeDocument
 from reconcile.journal.collected import LINE, Row, Terms, post_item, read_items
 from reconcile.journal.postings import ENTRY_TYPES, OF_BANK, OF_PAYOUT, Entry, Posting, kind_of_entry
-from reconcile.reading.fee_documents import FeeDocument
 from reconcile.rules.outcomes import DEAD
 
 PAYOUT = (

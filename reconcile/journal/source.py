@@ -14,6 +14,8 @@ from sqlmodel import Session, col
 from consumer.facts.clock import local_date
 from consumer.facts.installation import Connection, Settings
 from reconcile.desk.decisions import Kind
+from reconcile.fiscal.fees import list_documents
+from reconcile.fiscal.reading import read_bills
 from reconcile.journal.accepted import DOCUMENT, Accepted, list_accepted, reasons_of_payments
 from reconcile.journal.accounts import FILE, AccountMap, AccountsError, read_accounts
 from reconcile.journal.collected import Row, Terms
@@ -22,7 +24,6 @@ from reconcile.journal.exporting import EARLIEST, Balance
 from reconcile.journal.remembered import first_open
 from reconcile.kept import chunks, extracts
 from reconcile.kept.records import find_run, last_run, read_closed_periods
-from reconcile.reading.fee_documents import read_fee_documents
 from reconcile.rules.clearing import ClearingError
 from reconcile.tables.closing import Period
 from reconcile.tables.desk import Decision
@@ -57,9 +58,10 @@ def open_book(session: Session, run: Run, connection: Connection, accounts: Acco
     """Return a run as the journal reads it, and what the provider owed at the end of each day."""
     if run.scope_from or run.scope_to or run.scope_payout:
         raise JournalError("journal.run_of_part", run=run.number)
-    issuer = accounts.provider_tax_id
+    issuer = accounts.provider_tax_id or connection.provider_tax_id
     decisions = _read_accepted(session, run, connection)
-    documents = list(read_fee_documents(session, connection, issuer)) if issuer else []
+    known = read_bills(session, connection, run, issuer) if issuer else None
+    documents = list(list_documents(known, connection.country.currency)) if known else []
     terms = Terms(
         connection.country_code,
         accounts.rounding_limit(connection.country.currency),

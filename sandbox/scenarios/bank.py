@@ -23,6 +23,8 @@ EVERY, BACK, WRONG, ECHO = 9, 4, 6, 12  # on which bank days, counted from the f
 ODD_ENDS = {2: "rejected", 8: "return_failed", 26: "rejected"}
 STAYS = {None, "return_failed"}
 REASONS = (("01", "non_existing_account"), ("03", "canceled_account"), ("20", "exceeds_account_limit"))
+# Who bills the fees, by country.
+PROVIDER_TAX_IDS = {"cl": PROVIDER.tax_id, "mx": "PPA180214QX1"}
 
 
 @dataclass(frozen=True, slots=True)

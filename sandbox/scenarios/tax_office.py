@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 
-from sandbox.scenarios.bank import PROVIDER
+from sandbox.scenarios.bank import PROVIDER, PROVIDER_TAX_IDS
 from sandbox.scenarios.books import to_row
 from sandbox.scenarios.calendar import ZONES, add_bank_days, at_local, local_date, next_month, previous_month
 from sandbox.scenarios.chance import VAT_BPS
@@ -23,7 +23,6 @@ from sandbox.state.papers import Cause, Entry, Paper, Party, TaxView, Vouchers
 
 PAST = timedelta(days=92)
 COMING = timedelta(days=21)
-PROVIDER_RFC = "PPA180214QX1"
 CARDS = {"credit_card", "debit_card"}
 
 
@@ -148,7 +147,7 @@ def bill_fees(own: TaxShop) -> None:
     """Bill the provider's fees: of the first month never, of the second a month late, of the third too high."""
     country, ledger = own.country, own.shop.ledger
     merchant = MERCHANTS[country]
-    issuer = Party(PROVIDER.tax_id if country == "cl" else PROVIDER_RFC, PROVIDER.name)
+    issuer = Party(PROVIDER_TAX_IDS[country], PROVIDER.name)
     for after, code in ((-1, "fee_not_invoiced"), (0, "fee_invoice_other_period"), (1, "fee_invoice_differs")):
         month = own.day(1, after=after).replace(day=1)
         lines = [line for payout in ledger.payouts for line in payout.lines

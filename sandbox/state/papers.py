@@ -89,7 +89,10 @@ class Paper:
     @property
     def key(self) -> str:
         """Return the document's name in the contract."""
-        return f"mx:uuid:{self.uuid.lower()}" if self.uuid else f"cl:{self.kind}:{self.series}:{self.folio}"
+        if self.uuid:
+            return f"mx:uuid:{self.uuid.lower()}"
+        parts = (self.issuer.tax_id, self.kind) if self.is_received else (self.kind, self.series)
+        return ":".join(("cl", *parts, self.folio))
 
     @property
     def month(self) -> str:

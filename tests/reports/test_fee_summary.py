@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from consumer.facts.installation import Installation
-from consumer.facts.tables.provider import PayoutItem
+from consumer.facts.tables.provider import PayoutItem, TaxInvoice
 from cuadre import Commands
 from reconcile.tables.books import ProviderFee
 from tests.merchant import settings_of
@@ -111,6 +112,22 @@ def test_a_run_without_the_sums_gives_the_same(chile: Installation) -> None:
     with chile.store.transaction() as session:
         drop_extracts(session)
     assert call(chile, "report", "fee-summary", "--out", "-").stdout == before
+
+
+def test_the_provider_document_stands_on_the_first_row_of_its_month(chile: Installation, tmp_path: Path) -> None:
+    """The invoice over September's fees is registered in October; its columns are there once, so that they add up."""
+    body = {
+        "id": "fi_1", "issue_type": "received", "issuer": {"id": "771234569"}, "date": "2026-10-05", "currency": "CLP",
+        "tax_period": "10/2026", "number": "901", "net_amount": 6864, "total_amount": 8169,
+        "institution_invoice": {"document_type": 33, "vat_amount": 1305, "invoice_status": "registered"},
+    }  # fmt: skip
+    World(chile.store).keep(
+        TaxInvoice(connection="main", id="fi_1", mode="test", version_at=OCTOBER, body=json.dumps(body))
+    )
+    overrides = {"tariff": CHILE, "provider_tax_id": "77123456-9"}
+    known = replace(chile, settings=settings_of("http://provider.test", tmp_path, country="cl", overrides=overrides))
+    report = call(known, "report", "fee-summary", "--out", "-")
+    assert cells(report, "period invoice_key invoice_net invoice_vat")[:2] == ["2026-09,fi_1,6864,1305", "2026-09,,,"]
 
 
 def test_mexico_has_centavos_and_its_own_vat(merchant_of: Callable[..., Installation]) -> None:

@@ -33,7 +33,8 @@ from reconcile.kept.snapshots import Scope
 from reconcile.rules.inputs import Inputs
 from reconcile.runs.run import take_snapshot
 from sandbox.scenarios import build
-from sandbox.scenarios.bank import tell_bank_file
+from sandbox.scenarios.bank import PROVIDER_TAX_IDS, tell_bank_file
+from sandbox.scenarios.people import MERCHANTS
 from sandbox.state.happening import Happening, Scenario
 
 START = datetime(2026, 10, 1, 3, tzinfo=UTC)
@@ -209,6 +210,8 @@ def merchant_of(name: str, seed: int, *, scale: float = 1.0) -> Iterator[Merchan
             "CUADRE_DATABASE_URL": url, "CUADRE_COUNTRY": scenario.country, "CUADRE_PROVIDER_URL": "http://127.0.0.1:1",
             "CUADRE_API_KEY": "sk_test_sandbox", "CUADRE_DATA_DIR": folder,
             "CUADRE_SECRET_KEY": "a key that only tests know",
+            "CUADRE_TAX_ID": MERCHANTS[scenario.country].tax_id,
+            "CUADRE_PROVIDER_TAX_ID": PROVIDER_TAX_IDS[scenario.country],
         }, folder=Path(folder), overrides={"tariff": scenario.tariff})  # fmt: skip
         installation = Installation(settings, Store(url))
         schema.upgrade(installation.store)

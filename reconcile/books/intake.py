@@ -24,7 +24,7 @@ from reconcile.books.rates import HOME_RATE, RatesOutcome, import_rates
 from reconcile.books.register_files import RegisterOutcome, import_register
 from reconcile.books.tax_files import is_tax_path
 from reconcile.books.tax_intake import TaxOutcome, import_tax_files
-from reconcile.books.tax_intake import Verdict as DocumentVerdict
+from reconcile.books.tax_judging import Verdict as DocumentVerdict
 
 _UNSAFE = re.compile(r"[^\w. ()-]")
 # In bytes, as file systems count; the end of a name is the kind of file.

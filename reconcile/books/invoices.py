@@ -11,12 +11,14 @@ from typing import TypeAlias
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
+from consumer.facts.bulk import insert_rows
 from consumer.facts.clock import utc_now
 from consumer.facts.erasures import read_subjects
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
 from consumer.facts.store import Turn, batches, insert_once, take_turn
 from consumer.facts.tables.provider import Entity
+from consumer.facts.tables.types import core_of
 from consumer.facts.taxids import TaxIdError, to_tax_id
 from consumer.facts.work import Completion
 from reconcile.books.documents import NO_LINE, Document, Reject
@@ -192,7 +194,7 @@ def keep(
         return _report_known(outcome.name, outcome.sha256, session.get_one(InvoiceFile, tuple(file.values())[:2]))
     rows = [_row(document, raw, connection, outcome.sha256, at) for document, raw in changes.added]
     if rows:
-        session.execute(sa.insert(LocalInvoice), rows)
+        insert_rows(session.connection(), core_of(LocalInvoice), [*rows[0]], [[*row.values()] for row in rows])
     before = [_before(changes.known[document.doc_key], outcome.sha256) for document, _, _ in changes.changed]
     if before:
         session.execute(sa.insert(LocalInvoiceBefore), before)

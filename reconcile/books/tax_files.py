@@ -131,7 +131,7 @@ def _open_zip(path: Path, name: str) -> Iterator[Member]:
 
 
 def _unpack(archive: ZipFile, info: ZipInfo, name: str) -> Member:
-    """Unpack one file, never more of it than its bounds allow, whatever the archive says of its size."""
+    """Unpack one file, never more of it than its bounds allow; the size that the archive states proves none."""
     if info.flag_bits & 1:
         return Member(name, problem=Message("tax.zip_encrypted"))
     if info.file_size > LARGEST_XML:

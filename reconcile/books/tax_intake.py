@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
@@ -25,64 +24,21 @@ from consumer.facts.work import Completion
 from reconcile.books.documents import Document
 from reconcile.books.invoices import ImportOutcome, find_own_tax_ids, keep
 from reconcile.books.reading import Reading
-from reconcile.books.tax_documents import (
-    SUBSTITUTES,
-    NoStampError,
-    NotForUsError,
-    Relation,
-    Settlement,
-    TaxDocument,
-    TaxXmlError,
-)
+from reconcile.books.tax_documents import SUBSTITUTES, Relation, Settlement, TaxDocument
 from reconcile.books.tax_files import Member, list_members
-from reconcile.books.tax_xml import read_tax_xml
+from reconcile.books.tax_judging import ISSUED, Found, Verdict, judge_members
 from reconcile.rules.kinds import NO_SALES
 from reconcile.tables.books import LocalInvoice
 from reconcile.tables.fiscal import FiscalDocument, FiscalPayment, FiscalRelation
 
-ISSUED, RECEIVED = "issued", "received"
 _BATCH = 1_000
 # So many refused files are listed; all of them are counted.
 MOST_LISTED = 200
 _GENERIC = GENERIC_RFCS | GENERIC_RUTS
 
 
-class Verdict(StrEnum):
-    """What became of one document of a file, or of a file that holds none."""
-
-    TAKEN = "taken"
-    KNOWN = "known"
-    CHANGED = "changed"
-    REPLACED = "replaced"
-    CANCELLED = "cancelled"
-    NO_STAMP = "without_stamp"
-    OTHER_ISSUER = "other_issuer"
-    NOT_FOR_US = "not_for_us"
-    UNREADABLE = "unreadable"
-
-
 KEPT = (Verdict.TAKEN, Verdict.REPLACED, Verdict.CANCELLED)
 REFUSED = (Verdict.CHANGED, Verdict.NO_STAMP, Verdict.OTHER_ISSUER, Verdict.UNREADABLE)
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """One document of a file, or why there is none."""
-
-    file: str
-    verdict: Verdict
-    document: TaxDocument | None = None
-    direction: str = ""
-    digest: str = ""
-    reason: Message | None = None
-
-    def to_row(self, connection: str) -> dict[str, object]:
-        """Return it for the terminal and for programs."""
-        key = self.document.doc_key if self.document else ""
-        reason = str(self.reason) if self.reason else ""
-        return {
-            "connection": connection, "file": self.file, "verdict": self.verdict.value, "doc_key": key, "reason": reason
-        }  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -128,7 +84,7 @@ def import_tax_files(
     installation: Installation, connection: Connection, paths: Sequence[Path], *, dry_run: bool = False,
     on_found: OnFound = ignore_found, members: Iterable[Member] | None = None,
 ) -> TaxOutcome:  # fmt: skip
-    """Read every file and keep its documents; files are read one by one and written in batches.
+    """Read every file and keep its documents; files are read in their order and written in batches.
 
     A batch goes in whole in one transaction. What a killed process left out comes in the next time: a document that is
     known under its identity with the same content stays as it is.
@@ -137,7 +93,7 @@ def import_tax_files(
     outcome = TaxOutcome(name)
     with installation.store.reading() as session:
         own = find_own_tax_ids(session, connection) - _GENERIC
-    found = (one for member in members or list_members(paths) for one in judge_member(member, own))
+    found = judge_members(members or list_members(paths), own)
     number = 0
     while batch := list(islice(found, _BATCH)):
         number += 1
@@ -149,58 +105,6 @@ def import_tax_files(
             outcome.add(one)
             on_found(one)
     return outcome
-
-
-def judge_member(member: Member, own: frozenset[str]) -> Iterator[Found]:
-    """Yield what one file holds for the merchant, before anything is known of the books."""
-    if member.problem is not None or member.is_other:
-        verdict = Verdict.NOT_FOR_US if member.is_other else Verdict.UNREADABLE
-        yield Found(member.name, verdict, reason=member.problem or Message("tax.no_xml"))
-        return
-    if not own:
-        yield Found(member.name, Verdict.OTHER_ISSUER, reason=Message("tax.own_tax_id_unknown"))
-        return
-    is_empty = True
-    try:
-        for one in read_tax_xml(member.content):
-            is_empty = False
-            yield _judge(member.name, one, own)
-    except TaxXmlError as error:
-        is_empty = False
-        yield Found(member.name, _verdict_of(error), reason=error.message)
-    if is_empty:
-        yield Found(member.name, Verdict.NOT_FOR_US, reason=Message("tax.empty"))
-
-
-def _judge(name: str, one: TaxDocument | TaxXmlError, own: frozenset[str]) -> Found:
-    if isinstance(one, TaxXmlError):
-        return Found(name, _verdict_of(one), reason=one.message)
-    if one.issuer_tax_id in own:
-        return Found(name, Verdict.TAKEN, one, ISSUED, one.digest())
-    if one.receiver_tax_id in own:
-        return Found(name, Verdict.TAKEN, _as_received(one), RECEIVED, one.digest())
-    values = {"issuer": one.issuer_tax_id, "own": ", ".join(sorted(own))}
-    return Found(name, Verdict.OTHER_ISSUER, one, reason=Message("tax.other_issuer", values))
-
-
-def _verdict_of(error: TaxXmlError) -> Verdict:
-    if isinstance(error, NotForUsError):
-        return Verdict.NOT_FOR_US
-    return Verdict.NO_STAMP if isinstance(error, NoStampError) else Verdict.UNREADABLE
-
-
-def _as_received(document: TaxDocument) -> TaxDocument:
-    """Put the issuer into the keys of a document of others: in Chile each issuer counts its own folios."""
-    if document.country == "mx":
-        return document
-    issuer = document.issuer_tax_id
-    relations = tuple(replace(one, other_key=_with_issuer(one.other_key, issuer)) for one in document.relations)
-    return replace(document, doc_key=_with_issuer(document.doc_key, issuer), relations=relations)
-
-
-def _with_issuer(key: str, issuer: str) -> str:
-    country, kind, _, folio = key.split(":") if key else ("", "", "", "")
-    return f"{country}:{issuer}:{kind}:{folio}" if key else ""
 
 
 def _keep_batch(

@@ -12,7 +12,8 @@ from consumer.commands.terminal import format_count, print_rows, say
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import word
 from reconcile.books.tax_files import count_members
-from reconcile.books.tax_intake import Found, OnFound, TaxOutcome, Verdict, ignore_found, import_tax_files
+from reconcile.books.tax_intake import OnFound, TaxOutcome, ignore_found, import_tax_files
+from reconcile.books.tax_judging import Found, Verdict
 
 KEYS = ("connection", "file", "verdict", "doc_key", "reason")
 

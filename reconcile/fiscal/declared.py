@@ -34,7 +34,7 @@ class DeclaredError(RefusalError):
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A figure that somebody declares; the amount is as it was written, in the country's money if no other is named."""
+    """A figure that a person declares; the amount is as it was written, in the country's money if no other is named."""
 
     period: str
     code: str

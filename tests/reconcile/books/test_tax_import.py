@@ -6,7 +6,7 @@ import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import Result as Answer
@@ -20,7 +20,7 @@ from reconcile.books import tax_intake
 from reconcile.books.intake import Kind, bring_in
 from reconcile.books.invoices import import_invoices
 from reconcile.books.tax_files import is_tax_path
-from reconcile.books.tax_intake import Found, TaxOutcome, import_tax_files
+from reconcile.books.tax_intake import TaxOutcome, import_tax_files
 from reconcile.desk import removals
 from reconcile.desk.decisions import Signature
 from reconcile.tables.books import InvoiceFile, LocalInvoice, LocalInvoiceChange
@@ -40,6 +40,9 @@ from tests.reconcile.books.tax_texts import (
     related,
 )
 from tests.reconcile.conftest import NOON
+
+if TYPE_CHECKING:
+    from reconcile.books.tax_judging import Found
 
 KEYS = {letter: f"mx:uuid:{uuid}" for letter, uuid in UUIDS.items()}
 

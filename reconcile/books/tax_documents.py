@@ -19,7 +19,7 @@ from consumer.facts.taxids import TaxIdError, to_tax_id
 # Attributes of an element; children by their local names.
 Attributes: TypeAlias = Mapping[str, str]
 _LONGEST_AMOUNT = 24
-# Amounts, days and moments as the forms of both tax offices write them, and nothing else that Python would read.
+# Amounts, days and moments as the forms of both tax offices write them; Python would read more.
 _AMOUNT = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,6})?")
 _MAY_BE_NEGATIVE = frozenset({"MontoNF", "MontoPeriodo", "VlrPagar"})
 _DAY = re.compile(r"20[0-9]{2}-[0-9]{2}-[0-9]{2}")

@@ -121,7 +121,7 @@ def _plant_complements(own: TaxShop) -> None:
 
 
 def _plant_forms(own: TaxShop) -> None:
-    """Plant a PUE nobody paid, a deferred one that names a form, and two documents with another form than the money."""
+    """Plant an unpaid PUE, a deferred one that names a form, and two documents with another form than the money."""
     own.blame("pue_unpaid", own.paper(own.bill(own.day(6))))
     named = own.bill(own.day(7), payment_method="PPD", payment_form=SPEI)
     paid = own.pay(named, own.day(13))

@@ -169,7 +169,9 @@ def _office_entries(
         elif paper.kind == "E":
             yield paper.ref_key or paper.key, paper.period, -paper.vat, None
     seen: set[tuple[str, int, int]] = set()
-    for one in sorted(complements, key=lambda each: (each.on, each.key)):
+    issued = {paper.key: paper.on for paper in papers.values() if paper.on}
+    # Of two complements of one payment the one that was issued first stands.
+    for one in sorted(complements, key=lambda each: (issued.get(each.key, each.on), each.key)):
         if (host := papers.get(one.key)) is None or host.state is not State.VALID:
             continue
         invoice = papers.get(one.paid_key)
@@ -194,9 +196,9 @@ def _explain(
     is_here = set(sale.collected) == set(sale.office) == {period}
     is_paid = is_here and paper is not None and sum(sale.paid) == paper.total
     cause = _name_cause(paper, key in known, office, sum(sale.collected.values()))
-    if is_paid and cause in {"pue_unpaid", "amount_differs"}:
+    if cause in {"pue_unpaid", "amount_differs"} and (is_paid or abs(left) == 1):
         # All of it was paid in its month, so only its VAT is another one.
-        cause = "rounding" if abs(left) <= 1 else "tax_split_differs"
+        cause = "rounding" if abs(left) == 1 else "tax_split_differs"
     if cause:
         yield Part(cause, left, key, left, paper.on if paper else None, paper.tax_id if paper else "")
 

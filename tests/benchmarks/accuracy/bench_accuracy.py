@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
-from tests.benchmarks.accuracy import account
+from tests.benchmarks.accuracy import account, tax
 from tests.benchmarks.accuracy.baselines import Graded
 from tests.benchmarks.accuracy.measuring import Found, Task, measure_peers, run_task
 
@@ -119,7 +119,8 @@ def main() -> None:
         measured.peers = measure_peers(PEER_TRADE, PEER_SEEDS, python)
     measured.seconds += time.perf_counter() - started
     asked.kept.write_bytes(pickle.dumps(measured))
-    asked.out.write_text(account.write(measured, asked.held_out), encoding="utf-8")
+    of_tax = tax.write([tax.judge_tax(name, seed) for name in tax.NAMES for seed in tax.SEEDS])
+    asked.out.write_text(account.write(measured, asked.held_out) + of_tax, encoding="utf-8")
     sys.stdout.write(f"{asked.out}: {measured.seconds:.0f} s\n")
 
 

@@ -1,0 +1,141 @@
+"""Planted causes of tax differences against those that are named, from the files that tax offices hand out.
+
+python tests/benchmarks/accuracy/tax.py [SEED …]
+"""
+
+import io
+import sys
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+import httpx
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+from consumer.facts.clock import local_date
+from reconcile.books.register_files import import_register
+from reconcile.books.tax_intake import import_tax_files
+from reconcile.fiscal.complements import find_causes
+from reconcile.fiscal.declared import declare, read_file
+from reconcile.fiscal.reading import read_world
+from reconcile.fiscal.sales import read_sales, read_youngest
+from reconcile.fiscal.tie_out import tie_out
+from reconcile.kept.records import last_run
+from reconcile.runs import run as runs
+from reconcile.tables.books import LocalInvoice
+from reconcile.tables.fiscal import FiscalDocument
+from sandbox.serve import create_sandbox
+from tests.benchmarks.accuracy.merchant import START, Merchant, merchant_of
+
+LATER = timedelta(days=20)
+MONTHS = ("2026-07", "2026-08", "2026-09")
+NAMES, SEEDS = ("tax-cl", "tax-mx"), (1, 7, 23)
+# What money and documents of a month differ by anyhow: the truth of payments and documents judges it, or it is a unit.
+OF_MONEY = {"not_collected", "payment_without_document", "rounding"}
+Named = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class TaxFound:
+    """What was planted and what was named: a cause with its document, payment or issuer."""
+
+    name: str
+    seed: int
+    planted: frozenset[Named]
+    named: frozenset[Named]
+    rests: int
+
+    @property
+    def missed(self) -> list[Named]:
+        return sorted(self.planted - self.named)
+
+    @property
+    def false(self) -> list[Named]:
+        """Return what was named and not planted; what follows from a planted cause of the same subject is no fault."""
+        subjects = {subject for _, subject in self.planted}
+        return sorted(one for one in self.named - self.planted if one[1] not in subjects and one[0] not in OF_MONEY)
+
+
+def judge_tax(name: str, seed: int) -> TaxFound:
+    """Bring in what a merchant holds of one scenario, and tie its three months out."""
+    with merchant_of(name, seed) as merchant:
+        at = START + LATER
+        planted = [row for row in merchant.scenario.truth(at) if row.kind == "tax_cause"]
+        unknown = {row.id for row in planted if row.outcome == "not_in_books"}
+        _import(merchant, name, seed, at, unknown)
+        today = local_date(at, merchant.connection.country.zone)
+        runs.run(merchant.installation, merchant.connection, as_of=today)
+        found = list(_name(merchant, today))
+        rests = sum(bool(rest) for _, rest in found)
+        named = frozenset(one for causes, _ in found for one in causes)
+    return TaxFound(name, seed, frozenset((row.outcome, row.id) for row in planted), named, rests)
+
+
+def _import(merchant: Merchant, name: str, seed: int, at: datetime, unknown: set[str]) -> None:
+    """Take in XML (without what the books do not know), then the books of the ERP, the register and the returns."""
+    app, folder = create_sandbox(name, seed=seed), merchant.books.parent
+    installation, connection = merchant.installation, merchant.connection
+    with httpx.Client(transport=httpx.WSGITransport(app=app), base_url="http://sandbox.test") as client:
+        client.post("/_sandbox/clock/advance", json={"seconds": int(LATER.total_seconds())})
+        papers, registers, declared = (
+            client.get(f"/_sandbox/{one}").content for one in ("invoices.xml.zip", "register.zip", "declared.csv")
+        )
+    app.world.close()
+    (folder / "papers.zip").write_bytes(papers)
+    import_tax_files(installation, connection, [folder / "papers.zip"])
+    with installation.store.transaction() as session:
+        for key in unknown:
+            session.delete(session.get_one(LocalInvoice, (connection.name, key)))
+            session.delete(session.get_one(FiscalDocument, (connection.name, key)))
+    merchant.live_until(at)
+    for path, content in _unpack(registers):
+        if "_tercero" not in path:
+            (folder / path).write_bytes(content)
+            outcome = import_register(installation, connection, folder / path, at=at)
+            if not outcome.accepted:
+                raise SystemExit(f"{path} was refused: {outcome.reading.rejects[:2]}")
+    if connection.country_code == "cl":
+        with installation.store.transaction() as session:
+            declare(session, connection, read_file(declared), author="merchant", at=at)
+
+
+def _unpack(content: bytes) -> Iterator[tuple[str, bytes]]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        yield from ((name, archive.read(name)) for name in archive.namelist())
+
+
+def _name(merchant: Merchant, today: date) -> Iterator[tuple[list[Named], int | None]]:
+    """Yield the causes and the rest of every figure, and the causes of Mexico's complements."""
+    connection = merchant.connection
+    with merchant.installation.store.reading() as session:
+        world = read_world(session, connection, today=today)
+        for tie in (tie for month in MONTHS for tie in tie_out(world, month)):
+            yield [(part.cause, part.doc_key or part.tax_id) for part in tie.parts], tie.rest
+        if connection.country_code == "mx":
+            run = last_run(session, connection.name, today=today)
+            sales = read_sales(session, connection, run, methods=("PPD", "PUE"))
+            causes = find_causes(sales, today=today, known_until=read_youngest(session, connection))
+            yield [(one.code, one.doc_key) for one in causes], None
+
+
+def write(found: list[TaxFound]) -> str:
+    """Return the part of docs/accuracy.md about tax."""
+    lines = [
+        "", "## Causes of tax differences", "",
+        "`tax-cl` and `tax-mx` plant each cause of a tax difference; what the tie-out and the complements name is held",
+        "against them, from XML, books, registers and returns as files. Sums of vouchers, unpaid documents, card sales",
+        "without a document and single units of rounding are not counted as false.", "",
+        "| scenario, seed | planted | missed | false | figures with a rest |", "|---|---|---|---|---|",
+    ]  # fmt: skip
+    for one in found:
+        missed, false = (", ".join(f"`{code}`" for code, _ in rows) or "0" for rows in (one.missed, one.false))
+        lines.append(f"| {one.name}, {one.seed} | {len(one.planted)} | {missed} | {false} | {one.rests} |")
+    return "\n".join([*lines, ""])
+
+
+if __name__ == "__main__":
+    seeds = [int(seed) for seed in sys.argv[1:]] or SEEDS
+    sys.stdout.write(write([judge_tax(name, seed) for name in NAMES for seed in seeds]))

@@ -1,0 +1,15 @@
+"""Causes of tax differences planted in the sandbox are found, and no others are named."""
+
+import pytest
+
+from tests.benchmarks.accuracy.tax import judge_tax
+
+
+@pytest.mark.parametrize(
+    ("name", "planted", "missed", "rests"), [("tax-cl", 15, [], 0), ("tax-mx", 21, ["replaced"], 1)]
+)
+def test_planted_causes_are_found(name: str, planted: int, missed: list[str], rests: int) -> None:
+    """All of Chile's; in Mexico the XML of a substitute already replaces the sale in the books, so that is none."""
+    found = judge_tax(name, 7)
+    assert (len(found.planted), [code for code, _ in found.missed], found.false) == (planted, missed, [])
+    assert found.rests == rests

@@ -20,12 +20,12 @@ from reports.shapes.spans import Row
 _SUBJECT = "dispute:"
 
 
-def dispute_rows(source: Source) -> Iterator[Row]:
-    """Yield every dispute that was opened in the span; one of a payment that no run holds has its own facts alone."""
+def dispute_rows(source: Source, dispute_id: str | None = None) -> Iterator[Row]:
+    """Yield the disputes that were opened in the span, or one; without a line it has its own facts alone."""
     calendars = source.calendars
     for connection in source.query.connections:
         zone = connection.country.zone
-        found = [one for one in _read(source, connection) if _is_within(source, one.created_at, zone)]
+        found = [one for one in _read(source, connection, dispute_id) if _is_within(source, one.created_at, zone)]
         about = _find_lines(source, connection, found)
         codes = _find_codes(source, connection)
         payers = _find_payers(source, connection, [one.resource_id for one in found if one.resource_id not in about])
@@ -42,8 +42,9 @@ def dispute_rows(source: Source) -> Iterator[Row]:
             }  # fmt: skip
 
 
-def _read(source: Source, connection: Connection) -> list[Dispute]:
-    mine = (col(Dispute.connection) == connection.name, col(Dispute.gone_at).is_(None))
+def _read(source: Source, connection: Connection, dispute_id: str | None) -> list[Dispute]:
+    mine = [col(Dispute.connection) == connection.name, col(Dispute.gone_at).is_(None)]
+    mine += [col(Dispute.id) == dispute_id] if dispute_id is not None else []
     return list(source.session.scalars(sa.select(Dispute).where(*mine).order_by(col(Dispute.id))))
 
 

@@ -127,6 +127,14 @@ def find_versions(session: Session, listing: Listing, wanted: Wanted, *, most: i
     return [(row[0], row[1], row[2]) for row in session.execute(query)]
 
 
+def find_keys(session: Session, listing: Listing, wanted: Wanted, *, most: int) -> list[tuple[str, str]]:
+    """Return connection and id of the exceptions that a filter shows, in the order of its list, at most so many."""
+    key = (col(ExceptionRow.connection), col(ExceptionRow.id))
+    return [
+        (row[0], row[1]) for row in session.execute(ask(session, listing, wanted).with_only_columns(*key).limit(most))
+    ]
+
+
 def _exception_conditions(connections: Sequence[str], asked: ExceptionFilter) -> list[sa.ColumnElement[bool]]:
     conditions: list[sa.ColumnElement[bool]] = [col(ExceptionRow.connection).in_(connections)]
     if asked.code:

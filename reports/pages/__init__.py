@@ -178,9 +178,26 @@ def token_check(installation: Installation) -> Callable[[], bool]:
     return may_read_metrics
 
 
+# What templates call things, and where they lead.
+_NAMES = {
+    "document_name": names.document_name,
+    "item_name": names.item_name,
+    "payout_name": names.payout_name,
+    "run_name": names.run_name,
+    "prepare_names": names.prepare_names,
+    "tax_id": format_tax_id,
+    "neighbours": exceptions.find_neighbours,
+    "view_address": saved.address_of,
+    "bank_name": desk.bank_name,
+}
+
+
 def _words() -> dict[str, object]:
     language = desk.language()
     return {
+        **_NAMES,
+        "menu": _menu,
+        "more": _more,
         "language": language,
         "t": lambda text, **values: translate(text, language, **values),
         "say": lambda group, name: word(group, name, language),
@@ -199,12 +216,6 @@ def _words() -> dict[str, object]:
         "heading": lambda table, name: label_of(table, name, language).removesuffix(" (UTC)"),
         "cell_word": lambda report, column, row: cells.cell(report, column, row, language),
         "apart_words": lambda names: words.name_differences(names, language),
-        "document_name": names.document_name,
-        "item_name": names.item_name,
-        "payout_name": names.payout_name,
-        "run_name": names.run_name,
-        "prepare_names": names.prepare_names,
-        "tax_id": format_tax_id,
         "with_links": links.with_links,
         "with_days": lambda text: " – ".join(_day(day, language) for day in text.split(" – ")),
         "trail_word": lambda action: word("trail", action, language),
@@ -213,7 +224,6 @@ def _words() -> dict[str, object]:
         "changed_subject": lambda change: stored.subject_of_change(change.subject, language, change.kind),
         "intake_word": lambda text: refusal(text, language),
         "figure": lambda text: notation.format_figure(text, language),
-        "bank_name": desk.bank_name,
         "amount": _amount(language),
         "count": lambda number: notation.format_count(number, language),
         "day": lambda on: _day(on, language),
@@ -222,7 +232,6 @@ def _words() -> dict[str, object]:
         "duration": lambda seconds: notation.format_duration(seconds, language),
         "rate": lambda text: text.replace(".", ",") if language == "es-CL" else text,
         "report_title": lambda name: title_of(name, language),
-        "menu": _menu,
         "pending_now": pending.pending_now,
         "decimals_of": digits_of,
         "count_changes": pending.count_changes,
@@ -230,7 +239,6 @@ def _words() -> dict[str, object]:
         "same_page": desk.same_page,
         "shown_address": lists.shown_address,
         "sizes": SIZES,
-        "view_address": saved.address_of,
         # Asked only where a page offers files: a page that refuses an unknown connection has none to offer.
         "offered_profile": lambda: desk.home_connection().country.profile,
         "currency_of": desk.currency_of,
@@ -242,17 +250,29 @@ def _words() -> dict[str, object]:
 
 
 def _menu() -> list[tuple[str, str, tuple[str, ...]]]:
+    """List what people open each day: address, name, and the blueprints that belong to it."""
     return [
         (url_for("today.show"), "Today", ("today",)),
         (url_for("payouts.index"), "Payouts", ("payouts",)),
-        (url_for("exceptions.index"), "Exceptions", ("exceptions", "bulk", "case", "disputes")),
+        (url_for("exceptions.index"), "Exceptions", ("exceptions", "bulk", "case")),
         (url_for("views.show", place="receivables"), "Receivables", ()),
-        (url_for("views.show", place="in-transit"), "In transit", ()),
         (url_for("bank.index"), "Bank", ("bank",)),
         (url_for("books.overview"), "Books", ("books", "closing", "documents")),
-        (url_for("operations.overview"), "Operation", ("operations", "alarms")),
         (url_for("downloads.index"), "Reports", ("downloads",)),
-        (url_for("settings.show"), "Settings", ("settings",)),
+    ]
+
+
+def _more() -> list[tuple[str, str, tuple[str, ...]]]:
+    """List what is opened now and then; it stands behind one word of the menu."""
+    return [
+        (url_for("disputes.index"), "report.disputes", ("disputes",)),
+        (url_for("views.show", place="in-transit"), "In transit", ()),
+        (url_for("views.show", place="fees"), "report.fee-summary", ()),
+        (url_for("payers.index"), "report.payers", ("payers",)),
+        (url_for("saved.index"), "Saved views", ("saved",)),
+        (url_for("packs.ask"), "Check an archive", ("packs",)),
+        (url_for("operations.overview"), "Operation", ("operations", "alarms")),
+        (url_for("settings.show"), "Settings", ("settings", "people")),
     ]
 
 

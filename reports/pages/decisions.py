@@ -84,7 +84,9 @@ def decide(connection: str, exception_id: str, action: str) -> ResponseReturnVal
             return show_case(connection, exception_id)
     else:
         flash(translate(f"done.{action}", desk.language()), "done")
-    return redirect(url_for("case.show", connection=connection, exception_id=exception_id))
+    # The list that the reader came from stays behind the page.
+    back = request.args.get("list")
+    return redirect(url_for("case.show", connection=connection, exception_id=exception_id, list=back))
 
 
 def decide_one(action: str, connection: str, exception_id: str, *, version: int) -> str | None:

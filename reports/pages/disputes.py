@@ -1,5 +1,6 @@
 """Disputes: what must be answered by when, and one dispute with the evidence that goes out from here, once."""
 
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from consumer.facts.messages import translate
 from consumer.facts.tables.disputes import Evidence
 from reconcile.books.intake import to_safe_name
 from reports import catalogue, standing
+from reports.disputes import dispute_rows
 from reports.pages import desk
 from reports.pages.protection import available, need
 from reports.pages.words import refusal
@@ -106,7 +108,7 @@ def _find_for_change(connection: str, dispute_id: str) -> tuple[Connection, Row]
 
 
 def _find_row(own: Connection, dispute_id: str) -> Row:
-    return next((row for row in _read_rows(own) if row["dispute_id"] == dispute_id), None) or abort(404)
+    return next(_read_rows(own, dispute_id), None) or abort(404)
 
 
 def _find_evidence(own: Connection, dispute_id: str, number: int) -> Evidence:
@@ -114,10 +116,10 @@ def _find_evidence(own: Connection, dispute_id: str, number: int) -> Evidence:
     return next((one for one in kept if one.id == number and one.sha256), None) or abort(404)
 
 
-def _read_rows(own: Connection) -> list[Row]:
+def _read_rows(own: Connection, dispute_id: str | None = None) -> Iterator[Row]:
     query = Query(_NAME, (own,), desk.today(), as_of=_day_of(own))
-    rows: list[Row] = catalogue.make(desk.installation(), query).table.to_pylist()
-    return rows
+    with desk.installation().store.reading() as session:
+        yield from dispute_rows(catalogue.source_of(desk.installation(), session, query), dispute_id)
 
 
 def _day_of(own: Connection) -> date | None:

@@ -1,7 +1,7 @@
 """The work list: what a person must look at, gravest first, with its age in bank days."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from flask import Blueprint, Response, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -15,7 +15,7 @@ from reconcile.tables.runs import Run
 from reports import catalogue, files, frames, standing
 from reports import listing as listings
 from reports import sheet as sheets
-from reports.asking import fold
+from reports.asking import AskedError, fold
 from reports.directory import MOST_ROWS, TooLongError
 from reports.export import Format
 from reports.files import MIME, Shape
@@ -40,6 +40,8 @@ blueprint = Blueprint("exceptions", __name__, url_prefix="/exceptions")
 STATES = ("open", "closed", "all")
 OF_EXCEPTIONS = frozenset({"state", "severity", "code", "owner", "opened_from", "closed_from", "payout"})
 NO_OWNER = "-"
+# Beyond this an exception has no place that a person would count.
+_MOST_NEAR = 2_000
 _ONLY_GAPS = "The newest run looks at a day whose data has not come yet. The list shows what earlier days left open."
 _NO_LOOK_YET = "No run has looked at the list with complete data yet: only what is missing is shown."
 
@@ -100,6 +102,30 @@ def read() -> tuple[ExceptionFilter, Wanted]:
         codes=tuple(code for code in Code if words and words in fold(phrases.code_title(code, language))),
     )
     return asked, found
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """Where an exception stands in the list its reader came from, with the ones before and after it."""
+
+    place: int = 0
+    total: int = 0
+    before: tuple[str, str] | None = None
+    after: tuple[str, str] | None = None
+
+
+def find_neighbours(connection: str, exception_id: str) -> Near:
+    """Find what a list shows before and after an exception; one it shows no more is followed by its first."""
+    try:
+        with desk.asking(request.args.get("list", "")), desk.installation().store.reading() as session:
+            asked, found = read()
+            keys = standing.find_keys(session, standing.work_list(asked), found, most=_MOST_NEAR)
+    except (BadQueryError, AskedError):
+        return Near()
+    if (connection, exception_id) not in keys:
+        return Near(after=keys[0] if keys else None)
+    at = keys.index((connection, exception_id))
+    return Near(at + 1, len(keys), keys[at - 1] if at else None, keys[at + 1] if at + 1 < len(keys) else None)
 
 
 def make_shown() -> Report:

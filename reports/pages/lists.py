@@ -31,7 +31,7 @@ _USUAL = {
         "disputes fee_total difference payout_amount currency matched_count unmatched_count exceptions ."
     ),
     "exceptions": (
-        "code subject connection customer_name due_on amount_at_risk currency age_business_days severity owner state "
+        "code subject connection customer_name amount_at_risk age_business_days severity due_on owner state "
         "suggested_action ."
     ),
 }

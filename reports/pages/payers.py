@@ -27,6 +27,12 @@ _TRAIL = {"accept": "accept payers", "reject": "reject payers", "revoke": "revok
 _DEEDS = {"accept": RuleState.ACCEPTED, "reject": RuleState.REJECTED, "revoke": RuleState.REVOKED}
 
 
+@blueprint.get("")
+def index() -> ResponseReturnValue:
+    """Lead to the list, which stands among the books."""
+    return redirect(url_for("books.index", name="payers"))
+
+
 @blueprint.get("/<connection>/<int(max=2147483647):number>")
 def show(connection: str, number: int) -> ResponseReturnValue:
     own = desk.find_connection(connection)

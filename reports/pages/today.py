@@ -126,10 +126,6 @@ def show() -> ResponseReturnValue:
         may_mark=desk.reader().person_id is not None and runs,
         warnings=warned,
         pins=saved.pinned(),
-        explained=[
-            sum(part.days[-1].payouts_closed for part in shown if part.days),
-            sum(part.days[-1].payouts for part in shown if part.days),
-        ],
     )
 
 

@@ -54,7 +54,7 @@ SAMPLES = {
 NO_PAGES = {
     "api", "pages", "static", "login", "downloads.download", "downloads.download_archived", "downloads.show_order",
     "disputes.download", "packs.proof", "exceptions.sheet", "bulk.outcome", "operations.show_replayed",
-    "books.show_upload",
+    "books.show_upload", "payers.index",
 }  # fmt: skip
 
 

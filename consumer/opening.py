@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,6 +15,7 @@ from consumer.backup.restoring import check_whole
 from consumer.config import load
 from consumer.facts import schema, shared_files
 from consumer.facts.addresses import is_on_this_machine
+from consumer.facts.erasures import ErasingKeyError, read_subjects
 from consumer.facts.installation import Installation, Settings
 from consumer.facts.settings import ConfigError
 from consumer.facts.store import Store
@@ -56,6 +58,9 @@ def open_installation(
         )
     installation = Installation(settings=settle(settings, store), store=store)
     shared_files.agree(installation)
+    # Read now, so that this process goes on with the key of erased people when the secret key is rotated.
+    with suppress(ErasingKeyError), store.reading() as session:
+        read_subjects(session.connection())
     return installation
 
 

@@ -31,6 +31,20 @@ def unlock(fernet: Fernet, encrypted: bytes) -> bytes | None:
         return None
 
 
+class Opener:
+    """Opens the key, and goes on with it where the secret key was rotated while this process runs."""
+
+    def __init__(self, fernet: Fernet) -> None:
+        self.encrypt = fernet.encrypt
+        self._fernet = fernet
+        self._known: bytes | None = None
+
+    def open(self, encrypted: bytes) -> bytes | None:
+        # A rotation changes what the key is kept under, and never the key.
+        self._known = unlock(self._fernet, encrypted) or self._known
+        return self._known
+
+
 @dataclass(slots=True)
 class Opened:
     """How much of one purpose a key opens: the number of rows, and the names of those that it does not open."""

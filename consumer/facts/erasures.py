@@ -6,7 +6,6 @@ from typing import cast
 
 import sqlalchemy as sa
 
-from consumer.facts.encryption import unlock
 from consumer.facts.meaning import leaves_of
 from consumer.facts.pseudonyms import Pseudonyms, find_identifiers
 from consumer.facts.store import insert_once
@@ -66,13 +65,13 @@ def open_pseudonyms(connection: sa.Connection, *, encrypted: bytes | None = None
 
     The first call makes its key, or keeps the one that is given: that of a restored installation.
     """
-    fernet, table = connection.get_execution_options()[CIPHER], core_of(ErasingKey)
+    opener, table = connection.get_execution_options()[CIPHER], core_of(ErasingKey)
     kept = connection.execute(sa.select(table.c.encrypted)).scalar()
     if kept is None:
-        made = encrypted or fernet.encrypt(secrets.token_bytes(_KEY_BYTES))
+        made = encrypted or opener.encrypt(secrets.token_bytes(_KEY_BYTES))
         insert_once(connection, ErasingKey, [{"label": "key", "encrypted": made}], keys=["label"])
         kept = connection.execute(sa.select(table.c.encrypted)).scalar_one()
-    key = unlock(fernet, kept)
+    key = opener.open(kept)
     if key is None:
         raise ErasingKeyError
     return Pseudonyms(key)

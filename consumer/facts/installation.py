@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from consumer.facts.encryption import ERASURES, cipher
+from consumer.facts.encryption import ERASURES, Opener, cipher
 from consumer.facts.erasures import CIPHER
 from consumer.facts.settings import Approvals, ConfigError, Connection, Settings
 from consumer.facts.store import Store
@@ -18,9 +18,10 @@ class Installation:
     store: Store
 
     def __post_init__(self) -> None:
+        opener = Opener(cipher(self.settings, ERASURES))
         for engine in (self.store.engine, self.store.replica):
             if engine is not None:
-                engine.update_execution_options(**{CIPHER: cipher(self.settings, ERASURES)})
+                engine.update_execution_options(**{CIPHER: opener})
 
     def connections(self, name: str | None) -> tuple[Connection, ...]:
         """Return the named connection, or all of them where none is named."""

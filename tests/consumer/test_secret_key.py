@@ -15,6 +15,7 @@ from consumer.commands.secret_key import secret_key
 from consumer.doctor import check_key
 from consumer.facts.clock import utc_now
 from consumer.facts.encryption import cipher, open_all
+from consumer.facts.erasures import open_pseudonyms
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
@@ -91,6 +92,7 @@ def test_everything_is_kept_under_the_new_key(
     before = running.secrets_of(main, now=NOW)
     running.note_use(before[0], now=NOW)
     with kept.store.connection() as connection:
+        token = open_pseudonyms(connection).text("Ana")
         running.write_use(connection)
 
     answer = CliRunner().invoke(secret_key, ["rotate", *words], obj=lambda: kept)
@@ -106,6 +108,8 @@ def test_everything_is_kept_under_the_new_key(
     assert _lost(kept.store, kept.settings) == [["rotated"], ["7"], ["key"]]
     assert str(check_key(kept).verdict) == "failure"
 
+    with kept.store.reading() as session:
+        assert open_pseudonyms(session.connection()).text("Ana") == token
     running._read_at = float("-inf")
     assert [secret.value for secret in running.secrets_of(main, now=NOW)] == [b"whsec_of_settings", b"whsec_1"]
     assert "it verifies until this process ends: start it with the new key" in caplog.text

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date, datetime, timedelta
 
@@ -35,8 +35,10 @@ from reconcile.reading.frozen import (
     Apart,
     Touched,
     digest_deposits,
-    digest_rows,
     find_touched,
+    list_named,
+    list_words,
+    payout_of,
     set_apart,
 )
 from reconcile.reading.large_tables import Only
@@ -120,25 +122,27 @@ def read_view(  # noqa: PLR0913 - a day, a moment and how much to read
     period = last_closed(session, connection.name) if installation.settings.horizon else None
     freezes = period.until if period is not None and period.until <= as_of else None
     horizon = find_horizon(session, connection, period, as_of)
-    small = reader.read(Only((), (), ())) if horizon is not None else None
+    small = reader.read(Only()) if horizon is not None else None
     if horizon is None or small is None or horizon.basis != to_basis(small) or not small.orders.empty:
         return View(reader.read(None), freezes)
-    inputs, frozen = reader.read_whole() if whole else reader.read_bounded(small, horizon, reopened)
-    touched = find_touched(inputs, frozen, reopened)
-    cells = reader.find_named(touched.words)
-    if not whole:
-        inputs, frozen = reader.add(inputs, frozen, cells - set(frozen["cell"]))
-    touched = replace(touched, cells=touched.cells | cells)
-    if not whole and freezes is not None and freezes <= horizon.until:
-        freezes = None
-    deposits = frozen[frozen["kind"] == DEPOSIT]
-    return View(inputs, freezes, horizon, set_apart(inputs, frozen, touched), touched, deposits)
+    if whole:
+        inputs, frozen = reader.read_whole()
+        touched = find_touched(inputs, frozen, list_named(inputs, frozen), reopened)
+    else:
+        inputs, frozen, touched = reader.read_bounded(small, horizon, reopened)
+        freezes = freezes if freezes is not None and freezes > horizon.until else None
+    apart = set_apart(inputs, frozen, touched)
+    if more := reader.find_named(list_words(apart.inputs)) - touched.cells:
+        inputs, frozen = (inputs, frozen) if whole else reader.add(inputs, frozen, Touched(more, frozenset()))
+        touched = replace(touched, cells=touched.cells | more)
+        apart = set_apart(inputs, frozen, touched)
+    return View(inputs, freezes, horizon, apart, touched, frozen[frozen["kind"] == DEPOSIT])
 
 
 def find_horizon(session: Session, connection: Connection, period: Period | None, as_of: date) -> Horizon | None:
     """Return the horizon that holds for a run of a day, None if that must judge everything.
 
-    A period that was reopened, a file that was taken back and a person who was erased change what no row tells.
+    A period that was reopened, a file that was taken back and a person who was erased leave no later row to find.
     """
     horizon = session.get(Horizon, connection.name) if period is not None else None
     if horizon is None or period is None or horizon.until > period.until or as_of < horizon.as_of:
@@ -217,7 +221,7 @@ def _thaw(database: sa.Connection, name: str, touched: Touched) -> None:
 
 
 def to_basis(inputs: Inputs) -> str:
-    """Return the digest of all that decides beside rows; under another one everything is judged again."""
+    """Return the digest of all that decides other than rows; under another one everything is judged again."""
     said = (
         _FORMAT, rules_code(), inputs.country, inputs.mode, inputs.calendar.edition, asdict(inputs.rules),
         None if inputs.tariff is None else asdict(inputs.tariff),
@@ -248,48 +252,66 @@ class _Reader:
         self._rows = core_of(FrozenRow)
         self._mine = self._rows.c.connection == connection.name
 
-    def read(self, only: Only | None) -> Inputs:
+    def read(self, only: Only | None, small: Inputs | None = None) -> Inputs:
         settings = self._installation.settings
-        return read_inputs(self._session, self._connection, settings, as_of=self._as_of, now=self._now, only=only)
+        return read_inputs(
+            self._session, self._connection, settings, as_of=self._as_of, now=self._now, only=only, small=small
+        )
 
     def read_whole(self) -> tuple[Inputs, DataFrame]:
         """Read everything there is, and everything that was frozen."""
-        return self.read(None), _read(self._session, _select(self._rows).where(self._mine), _FROZEN)
+        return self.read(None), self._find_frozen()
 
-    def read_bounded(self, small: Inputs, horizon: Horizon, reopened: Collection[str]) -> tuple[Inputs, DataFrame]:
-        """Read what is carried, what was written since, and the cells that these may reach, with what was frozen.
+    def read_bounded(
+        self, small: Inputs, horizon: Horizon, reopened: Collection[str]
+    ) -> tuple[Inputs, DataFrame, Touched]:
+        """Read what is carried, what was written since, and the cells that these touch, with what was frozen.
 
         `small` are the inputs without their large tables.
         """
-        rows = self._rows
-        known = _read(self._session, _select(rows).where(self._mine, rows.c.cell <= CARRIED), _FROZEN)
-        disputes = _read(self._session, _select(rows).where(self._mine, rows.c.kind == DISPUTE), _FROZEN)
-        since = horizon.seen_at - OVERLAP
-        written = self._find_written(since)
-        settled = set(known["key"][(known["kind"] == PAYOUT) & (known["cell"] == OF_PAYOUT)])
-        payouts = self._find_payouts(small, known, written, since).union(reopened) & settled
-        resources = written | self._find_named_resources(small, disputes, since)
-        resources |= self._ask(PayoutItem, "resource_id", "payout_id", payouts)
-        documents = set(self._scalars(LocalInvoice, "doc_key", col(LocalInvoice.updated_at) >= since))
-        documents |= set(small.decisions["doc_key"].dropna())
-        hit = [self._find_rows(ITEM, resources), self._find_rows(DOCUMENT, documents)]
-        cells = set(pd.concat([*hit, _choose_changed(disputes, small)])["cell"])
-        frozen = pd.concat([known, disputes, *hit, self._find_cells(cells - {CARRIED, OF_PAYOUT})])
-        frozen = frozen.drop_duplicates(KEY, ignore_index=True)
-        whole = sorted((set(small.payouts["payout_id"]) - settled) | payouts)
-        return self.read(_to_only(frozen, resources, documents, whole)), frozen
+        since, rows = horizon.seen_at - OVERLAP, self._rows
+        # In two queries, each by its index.
+        carried = pd.concat(
+            [self._find_frozen(rows.c.cell <= CARRIED), self._find_frozen(rows.c.kind == DISPUTE)], ignore_index=True
+        ).drop_duplicates(KEY, ignore_index=True)
+        resources = self._find_written(since)
+        documents = self._scalars(LocalInvoice, "doc_key", col(LocalInvoice.updated_at) >= since)
+        reported = self._scalars(PayoutReport, "payout_id", col(PayoutReport.imported_at) >= since)
+        frozen = self._add_rows(carried, {ITEM: resources, DOCUMENT: documents})
+        settled = set(carried["key"][carried["cell"] == OF_PAYOUT])
+        payouts = sorted(set(small.payouts["payout_id"]) - settled)
+        inputs = self.read(_to_only(frozen, settled, resources, documents, payouts), small)
+        read, asked = frozenset[int](), frozenset(settled & reported)
+        inputs, frozen = self.add(inputs, frozen, Touched(read, asked))
+        while True:
+            named = list_named(inputs, frozen)
+            frozen = self._add_rows(frozen, named)
+            touched = find_touched(inputs, frozen, named, reopened)
+            if touched.cells <= read and touched.payouts <= asked:
+                return inputs, frozen, touched
+            inputs, frozen = self.add(inputs, frozen, Touched(touched.cells - read, touched.payouts - asked))
+            read, asked = read | touched.cells, asked | touched.payouts
 
-    def add(self, inputs: Inputs, frozen: DataFrame, cells: Collection[int]) -> tuple[Inputs, DataFrame]:
-        """Add the rows of further cells, in the order in which they would have been read."""
-        if not cells:
+    def add(self, inputs: Inputs, frozen: DataFrame, new: Touched) -> tuple[Inputs, DataFrame]:
+        """Add the rows of further cells and payouts, in the order in which they would have been read."""
+        if not new.cells and not new.payouts:
             return inputs, frozen
+        items = self._find_rows(ITEM, self._ask(PayoutItem, "resource_id", "payout_id", new.payouts))
+        cells = new.cells.union(items["cell"]) - {CARRIED, OF_PAYOUT}
         more = self._find_cells(cells)
-        read = self.read(_to_only(more, (), (), ()))
+        settled = set(frozen["key"][frozen["cell"] == OF_PAYOUT])
+        read = self.read(_to_only(more, settled, (), (), sorted(new.payouts)), inputs)
         items, documents, fees, unknown = (
             _join(getattr(inputs, name), getattr(read, name), *_ORDER[name]) for name in _ORDER
         )
         joined = replace(inputs, items=items, documents=documents, fees=fees, unknown_customers=unknown)
         return joined, pd.concat([frozen, more]).drop_duplicates(KEY, ignore_index=True)
+
+    def _add_rows(self, frozen: DataFrame, named: Mapping[str, Collection[str]]) -> DataFrame:
+        """Add the settled rows of some keys that are not there yet."""
+        found = [self._find_rows(kind, set(keys).difference(frozen["key"][frozen["kind"] == kind]))
+                 for kind, keys in named.items()]  # fmt: skip
+        return pd.concat([frozen, *found], ignore_index=True)
 
     def find_named(self, words: Collection[int]) -> frozenset[int]:
         """Return the cells whose documents bear one of these names, unless too many bear it."""
@@ -320,40 +342,18 @@ class _Reader:
         found.update(self._scalars(PayoutItem, "resource_id", col(PayoutItem.written_at) >= since))
         return found
 
-    def _find_payouts(self, small: Inputs, known: DataFrame, written: set[str], since: datetime) -> set[str]:
-        """Return the payouts that changed, were reported, or list a resource of which something was written."""
-        changed = known[known["kind"] == PAYOUT].merge(digest_rows(small), on=KEY, how="left", suffixes=("", "_now"))
-        found = set(changed["key"][changed["digest"] != changed["digest_now"]])
-        found.update(self._scalars(PayoutReport, "payout_id", col(PayoutReport.imported_at) >= since))
-        return found | self._ask(PayoutItem, "payout_id", "resource_id", written)
-
-    def _find_named_resources(self, small: Inputs, disputes: DataFrame, since: datetime) -> set[str]:
-        """Return what refunds since then, changed disputes, decisions and doubted events name."""
-        changed = _choose_changed(disputes, small)
-        known = small.disputes["dispute_id"]
-        is_new = known.isin(changed["key"]) | ~known.isin(disputes["key"])
-        columns = (
-            small.disputes["resource_id"][is_new],
-            small.decisions["resource_id"],
-            small.conflicts["resource_id"],
-        )
-        found = set(self._scalars(Refund, "resource_id", col(Refund.written_at) >= since))
-        return (found | set(pd.concat(columns).dropna())) - {None}
+    def _find_frozen(self, *conditions: Column) -> DataFrame:
+        return _read(self._session, _select(self._rows).where(self._mine, *conditions), _FROZEN)
 
     def _find_rows(self, kind: str, keys: Collection[str]) -> DataFrame:
-        asked = _select(self._rows).where(self._mine, self._rows.c.kind == kind)
         found = [
-            _read(self._session, asked.where(one_of(self._rows.c.key, self._dialect, to_ids(some))), _FROZEN)
+            self._find_frozen(self._rows.c.kind == kind, one_of(self._rows.c.key, self._dialect, to_ids(some)))
             for some in batches(sorted(keys), 20_000)
         ]
         return pd.concat([_empty(), *found], ignore_index=True)
 
     def _find_cells(self, cells: Collection[int]) -> DataFrame:
-        asked = _select(self._rows).where(self._mine)
-        found = [
-            _read(self._session, asked.where(self._is_one_of(self._rows.c.cell, some)), _FROZEN)
-            for some in batches(sorted(cells), 20_000)
-        ]
+        found = [self._find_frozen(self._is_one_of(self._rows.c.cell, some)) for some in batches(sorted(cells), 20_000)]
         return pd.concat([_empty(), *found], ignore_index=True)
 
     def _scalars(self, table: type, name: str, *conditions: sa.ColumnElement[bool]) -> set[str]:
@@ -369,17 +369,17 @@ class _Reader:
         return found
 
 
-def _choose_changed(disputes: DataFrame, small: Inputs) -> DataFrame:
-    """Choose the frozen disputes that are otherwise now."""
-    both = disputes.merge(digest_rows(small), on=KEY, how="left", suffixes=("", "_now"))
-    return DataFrame(disputes[(both["digest"] != both["digest_now"]).to_numpy()])
-
-
 def _to_only(
-    frozen: DataFrame, resources: Collection[str], documents: Collection[str], payouts: Collection[str]
+    frozen: DataFrame,
+    settled: Collection[str],
+    resources: Collection[str],
+    documents: Collection[str],
+    payouts: Sequence[str],
 ) -> Only:
-    items, papers = (set(frozen["key"][frozen["kind"] == kind]) for kind in (ITEM, DOCUMENT))
-    return Only(sorted(items.union(resources)), sorted(papers.union(documents)), sorted(payouts))
+    """Return what is read for some frozen rows, and more; of `settled` payouts the fees of those rows alone."""
+    items, papers = (frozen[frozen["kind"] == kind] for kind in (ITEM, DOCUMENT))
+    listed = items["key"][payout_of(items["part"]).isin(settled)]
+    return Only(sorted({*items["key"], *resources}), sorted({*papers["key"], *documents}), payouts, sorted(set(listed)))
 
 
 def _join(left: DataFrame, right: DataFrame, schema: Schema, order: tuple[str, ...]) -> DataFrame:

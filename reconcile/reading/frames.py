@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import Executor, Future
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 import msgspec
@@ -76,7 +77,7 @@ _RESOURCES = ("payment_intent", "charge", "refund")
 _LISTED_ORDER = ("payout_id", "resource_type", "resource_id")
 
 
-def read_inputs(
+def read_inputs(  # noqa: PLR0913 - a day, a moment and how much to read
     session: Session,
     connection: Connection,
     settings: Settings,
@@ -84,8 +85,12 @@ def read_inputs(
     as_of: date,
     now: datetime,
     only: Only | None = None,
+    small: Inputs | None = None,
 ) -> Inputs:
-    """Read what one run looks at, in one view of the database; `now` only tells which days are over."""
+    """Read what one run looks at, in one view of the database; `now` only says which days are over.
+
+    `small` are inputs of the same view, of which all but the large tables is taken.
+    """
     reader, calendar = _Reader(session, connection), read_calendar(settings.files_dir, connection.country_code)
     large = LargeTables(session.connection(), connection, only)
     # What was read is joined and sorted in a thread while the next tables are read.
@@ -97,6 +102,11 @@ def read_inputs(
         fees = to_frame(in_order(large.read("provider_fee"), ("payout_id", "resource_id")), FEES)
         if only is not None:
             fees = fees.drop_duplicates(ignore_index=True)
+        if small is not None:
+            return replace(
+                small, fees=fees, items=items.result(), unknown_customers=unknown_customers.result(),
+                documents=documents.result(),
+            )  # fmt: skip
         return Inputs(
             connection=connection.name,
             country=connection.country_code,

@@ -3,16 +3,18 @@
 A run that read everything and one that read what may matter call the same functions, so both judge the same rows.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from pandas import DataFrame, Series
 
-from reconcile.rules.columns import Ints, Mask, to_texts
+from reconcile.rules.columns import ArrowTexts, Ints, Mask, to_mask, to_texts
 from reconcile.rules.inputs import DOCUMENTS, PAYMENT_TYPES, SAID, TEXT, Inputs
-from reconcile.rules.keys import list_loose_words, read_metadata
+from reconcile.rules.keys import Said, list_loose_words, read_metadata
 from reconcile.rules.names import normalize, simplify, simplify_column, split_words
 
 ITEM, DOCUMENT, DISPUTE, PAYOUT, DEPOSIT = "item", "document", "dispute", "payout", "deposit"
@@ -25,15 +27,16 @@ _ITEM = ["payout_id", "resource_type", "resource_id", "resource_subtype", "paren
          "occurred_at", *SAID, "split", "fee_total"]  # fmt: skip
 _DEPOSIT = ["bank_date", "bank_movement_id", "bank_amount"]
 _SHORTEST = 2
+_QUOTES_OF_ONE = 4
+_SIGN = "^[#Nnº°№]"
 
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """Cells and payouts that must be judged again, and the names that what is judged says."""
+    """Cells and payouts that must be judged again."""
 
     cells: frozenset[int]
     payouts: frozenset[str]
-    words: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,78 +76,112 @@ def payout_of(parts: Series) -> Series:
     return parts.str.rsplit(" ", n=1).str[0]
 
 
-def find_touched(inputs: Inputs, frozen: DataFrame, reopened: Collection[str] = ()) -> Touched:
+def find_touched(
+    inputs: Inputs, frozen: DataFrame, named: Mapping[str, set[str]], reopened: Collection[str]
+) -> Touched:
     """Find the settled cells and payouts that later facts, decisions or rows outside of them reach.
 
-    `frozen` has every carried row and every row of the cells that were read; `reopened` are payouts to be judged again.
+    `frozen` has every carried row and the settled rows that were read, `named` is what `list_named` returns, and
+    `reopened` are payouts to be judged again.
     """
-    both = frozen.merge(digest_rows(inputs), on=KEY, how="outer", suffixes=("", "_now"))
+    settled = set(frozen["key"][frozen["cell"] == OF_PAYOUT])
+    frozen = frozen[frozen["kind"] != DEPOSIT]
+    is_near = (frozen["cell"] != CARRIED) | ((frozen["kind"] == ITEM) & payout_of(frozen["part"]).isin(settled))
+    known = frozen[is_near]
+    both = known.merge(_digest_near(inputs, known, settled), on=KEY, how="outer", suffixes=("", "_now"))
     both["cell"] = both["cell"].fillna(CARRIED).astype("int64")
     is_changed = both["digest"].isna() | both["digest_now"].isna() | (both["digest"] != both["digest_now"])
-    is_changed &= both["kind"] != DEPOSIT
-    settled = set(both["key"][both["cell"] == OF_PAYOUT])
     payouts = payout_of(both["part"]).where(both["kind"] == ITEM, both["key"].where(both["kind"] == PAYOUT, ""))
     touched = (set(payouts[is_changed]) | set(reopened)) & settled
-    cells = set(both["cell"][is_changed | payouts.isin(touched)])
-    reached = _find_reached(inputs, both)
-    cells |= set(both["cell"][reached])
-    cells -= {CARRIED, OF_PAYOUT}
-    is_outside = (both["cell"] == CARRIED) | both["cell"].isin(cells)
-    return Touched(frozenset(cells), frozenset(touched), _list_words(inputs, both[is_outside]))
+    is_named = pd.concat([(both["kind"] == kind) & both["key"].isin(keys)
+                          for kind, keys in named.items()], axis=1).any(axis=1)  # fmt: skip
+    cells = set(both["cell"][is_changed | payouts.isin(touched) | is_named]) - {CARRIED, OF_PAYOUT}
+    return Touched(frozenset(cells), frozenset(touched))
 
 
-def _find_reached(inputs: Inputs, both: DataFrame) -> "Series[bool]":
-    """Return which rows something outside of their cells names: another row, a decision, a doubted event."""
-    outside = both[both["cell"] == CARRIED]
-    resources = set(outside["key"][outside["kind"] == ITEM])
-    parents = inputs.items["parent_id"][inputs.items["resource_id"].isin(resources)]
-    others = inputs.disputes["dispute_id"].isin(outside["key"][outside["kind"] == DISPUTE])
-    named = (parents, inputs.disputes["resource_id"][others], inputs.conflicts["resource_id"],
+def _digest_near(inputs: Inputs, known: DataFrame, settled: set[str]) -> DataFrame:
+    """Digest the rows that are known, those of settled payouts, and all payouts and disputes."""
+    items, documents = inputs.items, inputs.documents
+    is_near = _is_in(items["resource_id"], _keys(known, ITEM)) | items["payout_id"].isin(settled).to_numpy(dtype=bool)
+    is_known = _is_in(documents["doc_key"], _keys(known, DOCUMENT))
+    return digest_rows(replace(inputs, items=items[is_near], documents=documents[is_known]))
+
+
+def list_named(inputs: Inputs, frozen: DataFrame) -> dict[str, set[str]]:
+    """Return the resources and documents that a row outside of settled cells, a decision or a doubted event names."""
+    settled = frozen[frozen["cell"] > CARRIED]
+    outside = inputs.items[~_are_among(inputs.items, settled)]
+    is_other = ~_is_in(inputs.disputes["dispute_id"], _keys(settled, DISPUTE))
+    named = (outside["resource_id"][_is_in(outside["resource_id"], _keys(settled, ITEM))], outside["parent_id"],
+             inputs.disputes["resource_id"][is_other], inputs.conflicts["resource_id"],
              inputs.decisions["resource_id"])  # fmt: skip
-    resources = resources.union(*(column.dropna() for column in named))
-    is_item = (both["kind"] == ITEM) & both["key"].isin(resources)
-    return is_item | ((both["kind"] == DOCUMENT) & both["key"].isin(set(inputs.decisions["doc_key"].dropna())))
+    return {ITEM: set[str]().union(*(column.dropna() for column in named)),
+            DOCUMENT: set(inputs.decisions["doc_key"].dropna())}  # fmt: skip
 
 
 def set_apart(inputs: Inputs, frozen: DataFrame, touched: Touched) -> Apart:
     """Leave out the rows of all settled cells that nothing touched."""
     is_left = ~frozen["cell"].isin([CARRIED, OF_PAYOUT, *touched.cells])
-    left = frozen[is_left]
-    payouts = frozenset(frozen["key"][(frozen["kind"] == PAYOUT) & (frozen["cell"] == OF_PAYOUT)]) - touched.payouts
-    names = (
-        inputs.items["resource_id"] + " " + inputs.items["payout_id"].fillna("") + " " + inputs.items["resource_type"]
-    )
-    items = inputs.items[~names.isin(_keys(left, ITEM, left["key"] + " " + left["part"]))]
-    listed = items[["payout_id", "resource_id"]].dropna().drop_duplicates()
-    is_whole = ~inputs.fees["payout_id"].isin(payouts).to_numpy()
-    is_listed = inputs.fees[["payout_id", "resource_id"]].merge(listed, how="left", indicator=True)["_merge"] == "both"
+    left, rest = frozen[is_left], frozen[~is_left & (frozen["kind"] != DEPOSIT)]
+    payouts = frozenset(_keys(rest[rest["cell"] == OF_PAYOUT], PAYOUT)) - touched.payouts
+    items = inputs.items[~_are_among(inputs.items, left)]
     unknown = inputs.unknown_customers
     kept = replace(
         inputs,
         items=items.reset_index(drop=True),
         documents=_keep(inputs.documents, "doc_key", left, DOCUMENT),
         disputes=_keep(inputs.disputes, "dispute_id", left, DISPUTE),
-        fees=inputs.fees[is_whole | is_listed.to_numpy()].reset_index(drop=True),
-        unknown_customers=unknown[unknown["resource_id"].isin(items["resource_id"])].reset_index(drop=True),
+        fees=_keep_fees(inputs.fees, items, payouts),
+        unknown_customers=unknown[_is_in(unknown["resource_id"], items["resource_id"])].reset_index(drop=True),
     )
-    rest = frozen[~is_left & ~frozen["kind"].isin([DEPOSIT])]
-    there = digest_rows(kept)[KEY].merge(rest[KEY], how="right", indicator=True)
-    gone = there[there["_merge"] == "right_only"]
-    return Apart(kept, payouts, frozenset(_to_subjects(gone)))
+    return Apart(kept, payouts, frozenset(_find_gone(kept, rest)))
 
 
-def _keys(rows: DataFrame, kind: str, keys: Series) -> Series:
-    return keys[rows["kind"] == kind]
+def _keep_fees(fees: DataFrame, items: DataFrame, payouts: Collection[str]) -> DataFrame:
+    """Keep the fees of listed items, and all fees of payouts that are judged as a whole."""
+    listed = items[["payout_id", "resource_id"]].dropna().drop_duplicates()
+    is_listed = fees[["payout_id", "resource_id"]].merge(listed, how="left", indicator=True)["_merge"] == "both"
+    return fees[~fees["payout_id"].isin(payouts).to_numpy() | is_listed.to_numpy()].reset_index(drop=True)
+
+
+def _keys(rows: DataFrame, kind: str) -> Series:
+    return rows["key"][rows["kind"] == kind]
+
+
+def _name_items(items: DataFrame) -> Series:
+    return items["resource_id"] + " " + items["payout_id"].fillna("") + " " + items["resource_type"]
+
+
+def _are_among(items: DataFrame, rows: DataFrame) -> Mask:
+    """Return which items are among some frozen rows."""
+    own = rows[rows["kind"] == ITEM]
+    found = _is_in(items["resource_id"], own["key"])
+    found[found] = _is_in(_name_items(items[found]), own["key"] + " " + own["part"])
+    return found
 
 
 def _keep(frame: DataFrame, name: str, left: DataFrame, kind: str) -> DataFrame:
-    return frame[~frame[name].isin(_keys(left, kind, left["key"]))].reset_index(drop=True)
+    return frame[~_is_in(frame[name], _keys(left, kind))].reset_index(drop=True)
 
 
-def _to_subjects(rows: DataFrame) -> set[tuple[str, str]]:
-    """Return the subjects of closed figures that rows are about."""
-    subjects = (rows["part"].str.rsplit(" ", n=1).str[-1] + " " + rows["key"]).where(rows["kind"] == ITEM, rows["key"])
-    return set(zip(rows["kind"], subjects, strict=True))
+def _is_in(values: Series, among: Series) -> Mask:
+    """Return which texts are among others; pandas would make an object of each."""
+    found = pc.is_in(to_texts(values), value_set=to_texts(among), skip_nulls=True)
+    return to_mask(found).copy()
+
+
+def _find_gone(inputs: Inputs, frozen: DataFrame) -> set[tuple[str, str]]:
+    """Return the subjects of closed figures whose frozen rows are no longer there."""
+    own = frozen[frozen["kind"] == ITEM]
+    listed = inputs.items[_is_in(inputs.items["resource_id"], own["key"])]
+    lost = own[~_is_in(own["key"] + " " + own["part"], _name_items(listed))]
+    gone = {(ITEM, subject) for subject in lost["part"].str.rsplit(" ", n=1).str[-1] + " " + lost["key"]}
+    here = {DOCUMENT: inputs.documents["doc_key"], DISPUTE: inputs.disputes["dispute_id"],
+            PAYOUT: inputs.payouts["payout_id"]}  # fmt: skip
+    for kind, names in here.items():
+        keys = _keys(frozen, kind)
+        gone |= {(kind, key) for key in keys[~_is_in(keys, names)]}
+    return gone
 
 
 def list_names(documents: DataFrame) -> DataFrame:
@@ -156,23 +193,27 @@ def list_names(documents: DataFrame) -> DataFrame:
     return pd.concat(named, ignore_index=True).drop_duplicates()
 
 
-def _list_words(inputs: Inputs, outside: DataFrame) -> frozenset[int]:
-    """Return what rows outside say: keys of payments, the texts of those whose keys name nothing open, references."""
-    documents = inputs.documents[inputs.documents["doc_key"].isin(outside["key"][outside["kind"] == DOCUMENT])]
+def list_words(inputs: Inputs) -> frozenset[int]:
+    """Return what rows say: keys of payments, the texts of those whose keys name no document here, references."""
     is_sale = inputs.items["resource_type"].isin(PAYMENT_TYPES)
-    is_outside = inputs.items["resource_id"].isin(outside["key"][outside["kind"] == ITEM])
-    sales = inputs.items[is_sale & is_outside].drop_duplicates(["resource_type", "resource_id"])
-    said = [
-        DataFrame({"word": words, "place": places[found]})
-        for places, texts in read_metadata(sales["metadata"]).words.values()
-        for words, found in [_to_words(pd.Series(texts.to_pylist(), dtype=object))]
-    ]
-    asked = pd.concat(said, ignore_index=True)
-    is_known = asked["word"].isin(list_names(documents)["word"])
-    decided = np.zeros(len(sales), dtype=bool)
-    decided[asked["place"][is_known].to_numpy(dtype=np.int64)] = True
-    references, _ = _to_words(documents["ref_number"])
-    return frozenset([*asked["word"].tolist(), *references.tolist(), *_read_texts(sales[~decided])])
+    sales = inputs.items[is_sale].drop_duplicates(["resource_type", "resource_id"])
+    said = read_metadata(sales["metadata"])
+    asked = [(words, places[at]) for places, texts in said.words.values() for words, at in [_to_words(texts)]]
+    words, places = (np.concatenate(column) for column in zip(*asked, strict=True))
+    rest = _choose_talking(sales, said)
+    if rest.any():
+        decided = places[np.isin(words, list_names(inputs.documents)["word"].to_numpy())]
+        rest[decided] = False
+    references, _ = _to_words(inputs.documents["ref_number"])
+    return frozenset([*words.tolist(), *references.tolist(), *_read_texts(sales[rest])])
+
+
+def _choose_talking(sales: DataFrame, said: Said) -> Mask:
+    """Return which payments have a text, or metadata that is more than one plain name of a sale."""
+    metadata = to_texts(sales["metadata"])
+    is_plain = to_mask(pc.fill_null(pc.equal(pc.count_substring(metadata, '"'), _QUOTES_OF_ONE), fill_value=False))
+    is_silent = to_mask(metadata.is_null()) | (is_plain & said.names_sale())
+    return ~is_silent | sales["texts"].notna().to_numpy(dtype=bool)
 
 
 def _read_texts(sales: DataFrame) -> list[int]:
@@ -184,17 +225,16 @@ def _read_texts(sales: DataFrame) -> list[int]:
     return [int(word) for word in _hash(np.array(wanted, dtype=object))]
 
 
-def _to_words(names: Series) -> tuple[Ints, Ints]:
+def _to_words(names: Series | ArrowTexts) -> tuple[Ints, Ints]:
     """Return the plainest writing of each name, also without a number sign before it, and whose name it is."""
-    known = names.notna().to_numpy(dtype=bool)
-    places = np.flatnonzero(known)
-    texts = names[known].to_numpy(dtype=object)
-    plain = simplify_column(to_texts(pd.Series(texts, dtype="str"))).to_numpy(zero_copy_only=False)
-    has_sign = np.array([text.lstrip()[:1] in "#NnºN°№" for text in texts], dtype=bool)
-    bare = np.array([simplify(normalize(text)) for text in texts[has_sign]], dtype=object)
-    both, at = np.concatenate([plain, bare]), np.concatenate([places, places[has_sign]])
-    said: Mask = both != ""
-    return _hash(both[said]), at[said]
+    every = to_texts(names)
+    places, texts = np.flatnonzero(to_mask(every.is_valid())), every.drop_null()
+    signed = pc.indices_nonzero(pc.match_substring_regex(pc.utf8_ltrim_whitespace(texts), _SIGN))
+    bare = [simplify(normalize(text)) for text in texts.take(signed).to_pylist()]
+    plain = pa.concat_arrays([simplify_column(texts), pa.array(bare, type=texts.type)])
+    at = np.concatenate([places, places[signed.to_numpy()]])
+    is_said = pc.not_equal(plain, "")
+    return _hash(plain.filter(is_said).to_numpy(zero_copy_only=False)), at[to_mask(is_said)]
 
 
 def _hash(words: np.ndarray) -> Ints:

@@ -44,15 +44,18 @@ LARGE = {
 
 @dataclass(frozen=True, slots=True)
 class Only:
-    """What is read of the large tables: resources and documents by their ids, and all fees of some payouts."""
+    """What is read of the large tables: resources and documents by their ids, fees by their payout or resource."""
 
-    resources: Sequence[str]
-    documents: Sequence[str]
-    payouts: Sequence[str]
+    resources: Sequence[str] = ()
+    documents: Sequence[str] = ()
+    fees_of_payouts: Sequence[str] = ()
+    fees_of_resources: Sequence[str] = ()
 
 
 # The column by which some rows of a large table are asked for.
 _KEYS = {"payout_item": "resource_id", "event": "resource_id", "local_invoice": "doc_key"}
+# Tables with an index of that column alone.
+_KEYED_ALONE = ("payout_item", "event")
 _ROWS_AT_ONCE = 20_000
 
 
@@ -67,7 +70,7 @@ class LargeTables:
         if self._only is not None:
             return self._read_some(name, self._only)
         large, columns = LARGE[name], core_of(LARGE[name].table).c
-        wanted = self._select(name).where(without_index(columns.connection, self._database) == self._connection.name)
+        wanted = self._select(name).where(self._without_index(columns.connection) == self._connection.name)
         if name in PAYMENT_TYPES:
             wanted = wanted.where(sa.or_(columns.status == "succeeded", self._is_carried(columns.id)))
         return read_table(self._database, wanted, large.schema, along=core_of(large.table))
@@ -84,14 +87,18 @@ class LargeTables:
         if name == "local_invoice":
             return self._read_by(name, "doc_key", only.documents)
         if name == "provider_fee":
-            both = self._read_by(name, "payout_id", only.payouts), self._read_listed_fees(only.resources)
+            both = (
+                self._read_by(name, "payout_id", only.fees_of_payouts),
+                self._read_listed_fees(only.fees_of_resources),
+            )
             return pa.concat_tables(both).combine_chunks()
         return self._read_by(name, _KEYS.get(name, "id"), only.resources)
 
     def _read_by(self, name: str, key: str, values: Sequence[str]) -> pa.Table:
-        """Read the rows of some keys, by the index of these."""
+        """Read the rows of some keys, by the index of these: that of the connection has all rows there are."""
         large, columns = LARGE[name], core_of(LARGE[name].table).c
-        wanted = self._select(name).where(columns.connection == self._connection.name)
+        by_connection = columns.connection if name not in _KEYED_ALONE else self._without_index(columns.connection)
+        wanted = self._select(name).where(by_connection == self._connection.name)
         if name in PAYMENT_TYPES:
             wanted = wanted.where(sa.or_(columns.status == "succeeded", self._is_carried(columns.id)))
         return self._read_batches(wanted, large.schema, columns[key], values)
@@ -103,7 +110,7 @@ class LargeTables:
         wanted = sa.select(*(fees[name] for name in FEES)).select_from(
             core_of(PayoutItem).join(core_of(ProviderFee), sa.and_(*same, items.resource_id == fees.resource_id))
         )
-        mine = (items.connection == self._connection.name, items.mode == self._connection.mode)
+        mine = (self._without_index(items.connection) == self._connection.name, items.mode == self._connection.mode)
         return self._read_batches(wanted.where(*mine).distinct(), FEES, items.resource_id, resources)
 
     def _read_batches(self, wanted: Statement, schema: Schema, column: Column, values: Sequence[str]) -> pa.Table:
@@ -118,10 +125,13 @@ class LargeTables:
         """Return True if a payout lists a payment; asked row by row, since the status decides for most payments."""
         items = core_of(PayoutItem).c
         mine = (
-            without_index(items.connection, self._database) == self._connection.name,
+            self._without_index(items.connection) == self._connection.name,
             items.mode == self._connection.mode,
         )
         return sa.select(items.resource_id).where(*mine, items.resource_id == resource_id).exists()
+
+    def _without_index(self, column: Column) -> Column:
+        return without_index(column, self._database)
 
     def _select(self, name: str) -> Statement:
         """Rows of any connection; provider objects of this mode that are not gone, and of events the sources."""
@@ -139,9 +149,7 @@ class LargeTables:
         succeeded = columns.type.in_([f"{kind}.succeeded" for kind in PAYMENT_TYPES])
         is_any = sa.or_(succeeded, columns.type.startswith("refund.", autoescape=True))
         # Else SQLite goes by the index of these columns, which nearly all events have.
-        known = [
-            without_index(column, self._database).is_not(None) for column in (columns.resource_id, columns.created_at)
-        ]
+        known = [self._without_index(column).is_not(None) for column in (columns.resource_id, columns.created_at)]
         return *known, is_any
 
 

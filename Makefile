@@ -73,8 +73,9 @@ bench-reconcile: install-dev  ## invoices against items: seconds and memory, bes
 	$(BIN)/python tests/benchmarks/reconcile/bench_reconcile.py
 	$(BIN)/python tests/benchmarks/reconcile/bench_journal.py
 
-bench-scale: install-dev  ## runs of 200 connections by engine: seconds, memory, the same answer; workers simulated up to 64
+bench-scale: install-dev  ## runs of 200 connections by engine, and a night after 36 closed months: seconds, memory
 	$(BIN)/python tests/benchmarks/scale/bench_engine.py
+	$(BIN)/python tests/benchmarks/scale/bench_horizon.py --closed 36 --payments 100000
 
 bench-accuracy: install-dev  ## precision and recall on known truth; writes docs/accuracy.md
 	$(BIN)/python tests/benchmarks/accuracy/bench_accuracy.py

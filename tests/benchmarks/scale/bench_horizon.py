@@ -4,6 +4,7 @@ python tests/benchmarks/scale/bench_horizon.py [--closed 12] [--payments 15000] 
 
 The books hold `closed` months and the open one, of which a fifth was there when the last month was closed. Each round
 runs both, each in a process of its own, in another order each time: from the first query to what a run would publish.
+Processor seconds are what neighbours disturb least.
 """
 
 import argparse
@@ -40,6 +41,8 @@ from reconcile.tables.books import LocalInvoice
 from tests.benchmarks.reconcile import trade
 from tests.benchmarks.scale.bench_engine import peak
 
+# Seconds, processor seconds, peak of memory in MB, items judged.
+Measured: TypeAlias = tuple[float, float, int, int]
 Rows: TypeAlias = dict[type[SQLModel], list[dict[str, object]]]
 DAYS = 25
 # The last day of the last closed month, and the day of the run that closes it.
@@ -137,22 +140,26 @@ def make_books(folder: Path, closed: int, payments: int) -> float:
 
 def size_of(store: Store) -> int:
     with store.connection() as database:
-        return int(database.scalar(sa.text("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()")))
+        return int(
+            database.scalar(sa.text("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"))
+        )
 
 
-def work(folder: Path, *, whole: bool = False) -> tuple[float, int, int]:
-    """Return the seconds, the peak of memory in MB and the items of one run that publishes nothing."""
+def work(folder: Path) -> Measured:
+    """Measure one run that publishes nothing."""
     installation = open_at(folder)
-    began = time.perf_counter()
-    found = run(installation, installation.settings.connection("main"), as_of=AS_OF, dry_run=True, whole=whole)
-    return time.perf_counter() - began, peak(), found.summary["items"]
+    began, used = time.perf_counter(), time.process_time()
+    found = run(installation, installation.settings.connection("main"), as_of=AS_OF, dry_run=True)
+    return time.perf_counter() - began, time.process_time() - used, peak(), found.summary["items"]
 
 
-def child(folder: Path) -> tuple[float, int, int]:
-    done = subprocess.run([sys.executable, __file__, "--work", str(folder)], capture_output=True, text=True, check=False)
+def child(folder: Path) -> Measured:
+    done = subprocess.run(
+        [sys.executable, __file__, "--work", str(folder)], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
-    seconds, memory, items = json.loads(done.stdout)
-    return seconds, memory, items
+    seconds, used, memory, items = json.loads(done.stdout)
+    return seconds, used, memory, items
 
 
 def main() -> None:
@@ -177,19 +184,18 @@ def report(asked: argparse.Namespace, folder: Path) -> None:
     for name, closed in names.items():
         if not folders[name].exists():
             grown = make_books(folders[name], closed, asked.payments)
-    found: dict[str, list[tuple[float, int, int]]] = {name: [] for name in names}
+    found: dict[str, list[Measured]] = {name: [] for name in names}
     for number in range(asked.rounds):
         for name in itertools.islice(itertools.cycle(names), number, number + len(names)):
             found[name].append(child(folders[name]))
-    print("| books | s | memory | items judged |\n|---|---|---|---|")
+    print("| books | s | processor s | memory | items judged |\n|---|---|---|---|---|")
     for name, rounds in found.items():
-        seconds, memory, items = zip(*rounds, strict=True)
-        spread = f"{median(seconds):.2f} ({min(seconds):.2f}–{max(seconds):.2f})"
+        *times, memory, items = zip(*rounds, strict=True)
+        spread = " | ".join(f"{median(one):.2f} ({min(one):.2f}–{max(one):.2f})" for one in times)
         print(f"| {name} | {spread} | {median(memory):.0f} MB | {median(items):.0f} |")
-    alone, after = (
-        [median(column) for column in zip(*rounds, strict=True)] for rounds in found.values()
-    )
-    print(f"ratio {after[0] / alone[0]:.2f} in time, {after[1] / alone[1]:.2f} in memory; "
+    alone, after = ([median(column) for column in zip(*rounds, strict=True)] for rounds in found.values())
+    wall, used, memory = (late / early for late, early in zip(after[:3], alone[:3], strict=True))
+    print(f"ratio {wall:.2f} in time, {used:.2f} in processor time, {memory:.2f} in memory; "
           f"{asked.payments} payments a month; freezing took {grown / 1e6:.1f} MB a month")  # fmt: skip
 
 

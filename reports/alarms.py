@@ -8,10 +8,12 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.alarms import CAUSES, Severity, Signal
+from consumer.facts.bankdays import calendar_of
 from consumer.facts.clock import format_instant, local_date, utc_now
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message, Value
 from reconcile.desk.payers import RuleState
+from reconcile.fiscal.calendar import find_near
 from reconcile.kept.records import read_summary
 from reconcile.tables.desk import ExceptionRow
 from reconcile.tables.payers import PayerRule
@@ -44,6 +46,7 @@ def find_signals(session: Session, connection: Connection, now: datetime) -> Ite
         )  # fmt: skip
     yield from found.values()
     yield from _find_sent_back(session, connection.name)
+    yield from _find_due(session, connection, now)
     if connection.name == "main":
         yield from _find_break_glass(session, now)
         yield from _find_failed_trail(session)
@@ -66,6 +69,15 @@ def _find_sent_back(session: Session, connection: str) -> Iterator[Signal]:
     numbers = session.scalars(sa.select(col(PayerRule.id)).where(*mine).order_by(col(PayerRule.id))).all()
     if numbers:
         yield Signal(connection, "payers", CAUSES["payers"], len(numbers), found=f"{len(numbers)} sent back")
+
+
+def _find_due(session: Session, connection: Connection, now: datetime) -> Iterator[Signal]:
+    """Yield what is due to the tax office within days and not declared; on its last day it is grave."""
+    today = local_date(now, connection.country.zone)
+    for due in find_near(session, connection, calendar_of(connection.country_code), today):
+        severity = CAUSES["tax_duty"] if due.days_left else Severity.HIGH
+        found = f"{due.duty.code} of {due.period} is due on {due.on}"
+        yield Signal(connection.name, f"tax_duty:{due.duty.code}", severity, due.days_left, found=found)
 
 
 def _find_failed_trail(session: Session) -> Iterator[Signal]:

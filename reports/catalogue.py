@@ -290,6 +290,7 @@ MAKERS: dict[str, Maker] = {
     "payment-complements": complements.complement_rows,
     "tax-tie-out": fiscal.tie_rows,
     "tax-causes": fiscal.cause_rows,
+    "tax-vouchers": fiscal.voucher_rows,
     "drift": _drift,
     "run-diff": run_history.run_diff,
     "control": _control,
@@ -315,6 +316,7 @@ WITHOUT_RUN = frozenset(
         "tax-invoices",
         "tax-tie-out",
         "tax-causes",
+        "tax-vouchers",
         "drift",
     }
 )

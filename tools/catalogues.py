@@ -22,6 +22,7 @@ from consumer.facts.tables.jobs import DIED
 from consumer.sync.streams import STREAMS
 from reconcile.closing.figures import FIGURES
 from reconcile.fiscal.comparing import Verdict
+from reconcile.fiscal.declared import SOURCES
 from reconcile.fiscal.facts import causes, facts_of
 from reconcile.fiscal.witnesses import Witness
 from reconcile.rules.kinds import KINDS
@@ -29,6 +30,7 @@ from reconcile.rules.outcomes import Code, Failure
 from reconcile.runs.comparison import OF_FRAMES, OF_ROWS, OF_SETTINGS
 from reports.control import SIDES
 from reports.directory import LISTINGS
+from reports.fiscal import GROUPS
 from reports.shapes.definitions import CATALOGUE
 from reports.sheet import SHEET
 
@@ -78,6 +80,10 @@ SECTIONS = {
     "tax_figure": "Figures of returns and of the tax control, by code.",
     "tax_witness": "Who says a figure, or has to act.",
     "tax_do": "What to do about such a cause.",
+    "tax_group": "Which witnesses a table of the tax control compares.",
+    "tax_duty": "What is due to the tax office.",
+    "tax_source": "Where a declared figure comes from.",
+    "tax_register": "What a file of the register is in each country.",
     "facts": "Amounts, currencies and tax ids that cannot be read.",
     "journal": "Why there is no journal, and what an account map or a layout cannot hold.",
     "posting": "Texts of lines of the journal; the id of the payment and the document come after.",
@@ -245,6 +251,9 @@ def _find_of_tax() -> Iterator[tuple[str, str, set[str] | None]]:
         *(f"tax_figure.{code}" for code in codes), *(f"verdict.{verdict}" for verdict in Verdict),
         *(f"tax_witness.{name}" for name in {*Witness, *sides}), "register.both",
         *(f"{part}.{code}" for code in causes() for part in ("tax_cause", "tax_do")),
+        *(f"tax_duty.{duty.code}" for country in own for duty in country.duties),
+        *(f"tax_group.{name}" for name in GROUPS), *(f"tax_source.{name}" for name in SOURCES),
+        "tax_register.cl", "tax_register.mx",
     ]  # fmt: skip
     yield from (("reconcile/fiscal/tables.toml", word, set()) for word in words)
 

@@ -73,6 +73,8 @@ def advice_of(cause: str, language: str) -> str:
 def _name(kind: str, about: str, language: str) -> str:
     if kind == "exception":
         return word("title", about, language)
+    if kind == "tax_duty":
+        return word("tax_duty", about, language)
     job = about.partition(":")[0]
     return word("job", job, language) if kind == "job" and is_translated(f"job.{job}", language) else about
 

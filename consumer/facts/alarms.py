@@ -44,6 +44,7 @@ CAUSES = {
     "trail": Severity.MEDIUM,
     "payers": Severity.HIGH,
     "channel": Severity.MEDIUM,
+    "tax_duty": Severity.MEDIUM,
 }
 
 

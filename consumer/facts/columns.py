@@ -58,7 +58,8 @@ _NAMES = {
         net_amount open_balance opening other other_amount outbound paid payments payments_gross payout
         payout_amount payouts refund refund_adjustments refund_amount refunded refunds refunds_gross rest
         retention_fee reversed_doc_total salary salary_tax shares still_open taken_back total total_amount
-        tax balance_after balance_before total_credit total_debit total_payment vat vat_amount vat_moved withheld_fees
+        tax balance_after balance_before total_credit total_debit total_payment vat vat_amount vat_moved
+        with_receipt withheld_fees
     """,
     Kind.INT: """
         added age_business_days age_days attempts bank_days_left candidates changed charges_count closing_items_count

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeAlias, Union
 
 import msgspec
+from babel.dates import format_date
 from babel.messages.pofile import read_po
 
 from consumer.facts.texts import may_be_erased, say_erased
@@ -155,6 +156,11 @@ def write_month(month: str, language: str) -> str:
     year, _, number = month.partition("-")
     is_month = number.isdecimal() and 1 <= int(number) <= len(_MONTHS)
     return f"{_MONTHS[int(number) - 1]} {year}" if language != "en" and is_month else month
+
+
+def name_month(on: date, language: str) -> str:
+    """Return the month of a day in words: septiembre de 2026."""
+    return format_date(on, "MMMM y" if language == "en" else "MMMM 'de' y", locale=language.replace("-", "_"))
 
 
 @cache

@@ -1,7 +1,7 @@
 """Commands of the tax control: registers of tax authorities, what was declared, and how both tie out."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +20,16 @@ from consumer.commands.terminal import (
     print_rows,
     say,
 )
+from consumer.facts.bankdays import read_calendar
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.installation import Connection, Installation, OpenInstallation
 from consumer.facts.messages import translate
 from consumer.facts.money import format_decimal
 from consumer.facts.work import Completion
 from reconcile.books.register_files import RegisterOutcome, import_register
-from reconcile.books.tax_registers import PERIOD, SIDES, YEAR
+from reconcile.books.tax_registers import SIDES, YEAR
 from reconcile.commands.files import print_files, status_of
+from reconcile.fiscal.calendar import find_levers, is_period, list_due, month_before
 from reconcile.fiscal.comparing import Tie, count_missing
 from reconcile.fiscal.declared import FILE, TYPED, DeclaredError, Wish, declare, list_declared, read_file
 from reconcile.fiscal.reading import read_world
@@ -192,25 +194,47 @@ def tie_out_command(
     open_installation: OpenInstallation, *, period: str, check: bool, connection_name: str | None, as_json: bool
 ) -> None:
     """What the tax office will compute of a month, against books, money and what was declared."""
-    if period and not PERIOD.fullmatch(period) and not YEAR.fullmatch(period):
+    if period and not is_period(period):
         raise CommandError("--period takes a month as 2026-10, or a year", Completion.MISUSED)
     installation, rows, is_open = open_installation(), [], False
+    notes: list[str] = []
     with installation.store.reading() as session:
         for connection in installation.connections(connection_name):
             today = local_date(utc_now(), connection.country.zone)
-            month = period or f"{today.replace(day=1) - timedelta(days=1):%Y-%m}"
+            month = period or month_before(today)
             world = read_world(session, connection, today=today, period=month)
             ties = tie_out(world, month)
             rows += [_to_tie_row(tie, connection) for tie in ties]
             is_open |= any(tie.rest for tie in ties if tie.withheld is None)
+            notes += _list_notes(installation, connection, month, ties, today)
             missing, listed = count_missing(world.register.papers, world.xml.papers, month)
             if world.xml.is_known and missing:
-                say(f"{connection.name} {month}: XML missing for {missing} of {listed}")
+                notes.append(f"{connection.name} {month}: XML missing for {missing} of {listed}")
+            if not (world.register.is_known or world.xml.is_known or world.declared):
+                notes.append(f"{connection.name}: {translate('tax.page_empty', 'en')}")
     shown = rows if as_json else [_to_words(row) for row in rows]
     keys = TIE_KEYS if as_json else tuple(key for key in TIE_KEYS if key not in {"as_of_a", "as_of_b", "explained"})
     print_rows(shown, keys, as_json=as_json)
+    for note in notes:
+        say(note)
     if check and is_open:
         leave(Completion.PARTLY_DONE)
+
+
+def _list_notes(
+    installation: Installation, connection: Connection, month: str, ties: list[Tie], today: date
+) -> Iterator[str]:  # fmt: skip
+    """Yield what is still due for a month, and the causes on which most VAT depends."""
+    if YEAR.fullmatch(month):
+        return
+    named, country = f"{connection.name} {month}", connection.country_code
+    calendar = read_calendar(installation.settings.files_dir, country)
+    for due in list_due(country, month, calendar, today):
+        if due.days_left >= 0:
+            yield f"{named}: {translate(f'tax_duty.{due.duty.code}', 'en')} due on {due.on}, {due.days_left} days left"
+    for lever in find_levers(ties):
+        money = f"{format_decimal(lever.tax, connection.country.currency)} {connection.country.currency}"
+        yield f"{named}: {money} of VAT depend on {lever.documents} documents: {lever.cause}"
 
 
 def _to_words(row: dict[str, Any]) -> dict[str, object]:

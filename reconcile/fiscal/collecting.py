@@ -11,7 +11,7 @@ from reconcile.fiscal.witnesses import Complement, Paper, Payment, State, Witnes
 
 TRANSFER = "bank_transfer"
 CARDS = frozenset({"credit_card", "debit_card", "prepaid_card", "card"})
-_VOUCHER, _RECEIPTS = "48", frozenset({"39", "41"})
+_VOUCHER, _RECEIPTS, _EXEMPT = "48", frozenset({"39", "41"}), frozenset({"34", "41"})
 _CLAIMS = frozenset({"30", "32", "33", "34", "39", "41", "43", "55", "56", "110", "111", "I"})
 
 
@@ -21,6 +21,8 @@ class VoucherDay(NamedTuple):
     on: date
     payments: int
     total: int
+    # Of documents without VAT.
+    exempt: int
     with_receipt: int
 
 
@@ -90,14 +92,14 @@ def voucher_days(payments: Sequence[Payment], period: str) -> list[VoucherDay]:
     on = date.fromisoformat(f"{period}-01")
     days: dict[date, VoucherDay] = {}
     while f"{on:%Y-%m}" == period:
-        days[on] = VoucherDay(on, 0, 0, 0)
+        days[on] = VoucherDay(on, 0, 0, 0, 0)
         on += timedelta(days=1)
     for payment in payments:
         if payment.period == period and payment.subtype in CARDS:
             day = days[payment.on]
-            doubled = payment.amount if payment.doc_kind in _RECEIPTS else 0
+            exempt, doubled = (payment.amount if payment.doc_kind in kinds else 0 for kinds in (_EXEMPT, _RECEIPTS))
             days[payment.on] = VoucherDay(
-                day.on, day.payments + 1, day.total + payment.amount, day.with_receipt + doubled
+                day.on, day.payments + 1, day.total + payment.amount, day.exempt + exempt, day.with_receipt + doubled
             )
     return list(days.values())
 

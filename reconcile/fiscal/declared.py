@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,11 +21,12 @@ from reconcile.fiscal.facts import facts_of
 from reconcile.fiscal.witnesses import Figures
 from reconcile.tables.fiscal import DeclaredFigure
 
-TYPED, FILE, LINK = "typed", "file", "link"
+SOURCES = TYPED, FILE, LINK = "typed", "file", "link"
 _YEAR = len("2026")
 _HEADER, _CURRENCY = ("period", "code", "amount"), "currency"
 # No return counts more documents.
 _LARGEST_COUNT = 9
+_TOO_MUCH = 10**17
 _MOST = 10_000
 
 
@@ -34,12 +36,16 @@ class DeclaredError(RefusalError):
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A figure that a person declares; the amount is as it was written, in the country's money if no other is named."""
+    """A figure to declare; the amount is as it was written, in the country's money if no other is named.
+
+    `seen` is the version that its author looked at: a newer one is not replaced.
+    """
 
     period: str
     code: str
     amount: str
     currency: str = ""
+    seen: int | None = None
 
 
 def declare(
@@ -51,6 +57,9 @@ def declare(
     """
     country = facts_of(connection.country_code)
     read = []
+    stated = Counter((wish.period, wish.code) for wish in wishes)
+    if twice := next((code for (_, code), times in stated.items() if times > 1), ""):
+        raise DeclaredError("tax.code_twice", code=twice[:20])
     for wish in wishes:
         is_year = wish.period.isdigit() and len(wish.period) == _YEAR
         if not is_year and not PERIOD.fullmatch(wish.period):
@@ -70,9 +79,13 @@ def _to_amount(wish: Wish, currency: str) -> int:
     if wish.currency not in {"", currency}:
         raise DeclaredError("tax.not_declarable", text=f"{wish.amount[:30]} {wish.currency[:10]}", currency=currency)
     try:
-        return to_minor(wish.amount.strip(), currency)
+        amount = to_minor(wish.amount.strip(), currency)
     except MoneyError:
         raise DeclaredError("tax.not_declarable", text=wish.amount[:30], currency=currency) from None
+    # No line of a return is below zero.
+    if not 0 <= amount < _TOO_MUCH:
+        raise DeclaredError("tax.not_declarable", text=wish.amount[:30], currency=currency)
+    return amount
 
 
 def _to_count(text: str) -> int:
@@ -91,6 +104,8 @@ def _keep(  # noqa: PLR0913, PLR0917 - the columns of a row
     latest = session.exec(asked.order_by(col(DeclaredFigure.version).desc())).first()
     if latest is not None and latest.amount == amount:
         return False
+    if latest is not None and wish.seen is not None and latest.version != wish.seen:
+        raise DeclaredError("tax.declared_meanwhile", code=wish.code, author=latest.author)
     session.add(
         DeclaredFigure(
             connection=connection.name, period=wish.period, code=wish.code,
@@ -116,7 +131,8 @@ def read_file(content: bytes) -> list[Wish]:
     wrong = next((number for number, row in enumerate(rows[1:], start=2) if len(row) != len(header)), None)
     if wrong is not None:
         raise DeclaredError("tax.bad_row", line=wrong)
-    return [Wish(*(cell.strip() for cell in row)) for row in rows[1:]]
+    cells = [[cell.strip() for cell in row] for row in rows[1:]]
+    return [Wish(period, code, amount, "".join(more)) for period, code, amount, *more in cells]
 
 
 def list_declared(session: Session, connection: Connection) -> list[DeclaredFigure]:

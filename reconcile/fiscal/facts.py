@@ -26,6 +26,17 @@ class Cause:
     side: str
     exception: str = ""
     severity: str = ""
+    waits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """What is due by a day of the month after a period; with `bank` on the next bank day where that day is none."""
+
+    code: str
+    day: int
+    bank: bool = False
+    alarm: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +52,7 @@ class Country:
     link: Mapping[str, str]
     link_year: Mapping[str, str]
     annual: Mapping[str, str]
+    duties: tuple[Duty, ...]
 
 
 @cache
@@ -72,6 +84,7 @@ def facts_of(country: str) -> Country:
         declared["link"],
         declared["link_year"],
         declared["annual"],
+        tuple(Duty(code, **row) for code, row in own["duties"].items()),
     )
 
 

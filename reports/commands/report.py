@@ -9,6 +9,7 @@ import click
 from consumer.commands.terminal import CommandError, LocalDate, check_range, connection_option, leave, say
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.installation import OpenInstallation
+from consumer.facts.messages import translate
 from consumer.facts.work import Completion
 from reconcile.kept.chunks import DamagedRowsError
 from reports import catalogue, files
@@ -21,6 +22,7 @@ from reports.shapes.spans import Span
 from reports.workbook import TooManyRowsError
 
 _PROFILES_OF = {"es-CL": "cl", "es-MX": "mx"}
+_OF_TAX = frozenset({"tax-tie-out", "tax-causes"})
 
 
 @click.command()
@@ -119,6 +121,8 @@ def _deliver(made: list[Report], shape: Shape, out: str | None) -> None:
 
 
 def _finish(made: Report) -> None:
+    if made.definition.name in _OF_TAX and not made.table.num_rows:
+        say(translate("tax.page_empty", "en"))
     if made.facts["incomplete"]:
         again = "cuadre backfill, cuadre pull all, cuadre reconcile"
         say(f"the run of {made.facts['incomplete']} is incomplete, its DATA_GAP says why: {again}")

@@ -55,6 +55,7 @@ from reports.pages import (
     saved,
     search,
     settings,
+    tax,
     today,
     views,
     visibility,
@@ -104,6 +105,7 @@ def pages() -> list[Blueprint]:
         closing.blueprint,
         packs.blueprint,
         journal.blueprint,
+        tax.blueprint,
         decisions.documents,
         account.blueprint,
         approvals.blueprint,
@@ -258,6 +260,7 @@ def _menu() -> list[tuple[str, str, tuple[str, ...]]]:
         (url_for("views.show", place="receivables"), "Receivables", ()),
         (url_for("bank.index"), "Bank", ("bank",)),
         (url_for("books.overview"), "Books", ("books", "closing", "documents")),
+        (url_for("tax.index"), "Taxes", ("tax",)),
         (url_for("downloads.index"), "Reports", ("downloads",)),
     ]
 

@@ -1,6 +1,6 @@
 """The first page of the morning: what ties out, what is open, what it is worth."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -9,11 +9,14 @@ from flask.typing import ResponseReturnValue
 from markupsafe import Markup
 from sqlmodel import Session
 
+from consumer.facts.bankdays import read_calendar
+from consumer.facts.clock import local_date
 from consumer.facts.completeness import complete_until
 from consumer.facts.installation import Connection
 from consumer.facts.messages import translate
 from reconcile.desk import casework, payers
 from reconcile.desk.payers import RuleState
+from reconcile.fiscal.calendar import Due, find_near
 from reconcile.tables.runs import Run
 from reports import bookkeeping, morning, operations, run_history, standing, trends
 from reports.morning import Change, News
@@ -99,6 +102,7 @@ def show() -> ResponseReturnValue:
         first = morning.find_first(session, desk.names(), today)
         answers = morning.find_to_answer(session, desk.names())
         news = morning.find_news(session, runs, desk.reader().person_id)
+        duties = [(own, due) for own in desk.connections() for due in _find_due(session, own)]
     return render_template(
         "today.html",
         runs=runs,
@@ -107,6 +111,7 @@ def show() -> ResponseReturnValue:
         sent_back=sum(rule.state == RuleState.SENT_BACK for rule in rules),
         proposed=sum(rule.state == RuleState.PROPOSED for rule in rules),
         named=named,
+        duties=duties,
         statuses=statuses,
         codes=codes,
         newest=newest,
@@ -127,6 +132,11 @@ def show() -> ResponseReturnValue:
         warnings=warned,
         pins=saved.pinned(),
     )
+
+
+def _find_due(session: Session, own: Connection) -> Iterator[Due]:
+    calendar = read_calendar(desk.installation().settings.files_dir, own.country_code)
+    return find_near(session, own, calendar, local_date(desk.now(), own.country.zone))
 
 
 @blueprint.post("/seen")

@@ -41,6 +41,7 @@ PLACES = {
     "complements": "payment-complements",
     "tie-out": "tax-tie-out",
     "tax-causes": "tax-causes",
+    "vouchers": "tax-vouchers",
     "drift": "drift",
     "run-diff": "run-diff",
     "control": "control",

@@ -259,6 +259,11 @@ _CATALOGUE = (
         unsummed=("amount", "tax"),
     ),
     Definition(
+        "tax-vouchers",
+        _with_connection("date payments_count net vat exempt total with_receipt"),
+        sort=("connection", "date"),
+    ),
+    Definition(
         "drift",
         to_columns("connection stream id kind field ours theirs"),
         sort=("connection", "stream", "id", "field"),

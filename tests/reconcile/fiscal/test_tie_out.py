@@ -210,7 +210,7 @@ def test_vouchers_to_add_come_as_a_row_a_day() -> None:
         Payment("p4", date(2026, 10, 31), "bank_transfer", 999),
     ]
     days = voucher_days(payments, OCTOBER)
-    assert (len(days), days[6][1:], days[30][1:], days[0][1:]) == (31, (2, 3570, 2380), (1, 100, 0), (0, 0, 0))
+    assert (len(days), days[6][1:], days[30][1:], days[0][1:]) == (31, (2, 3570, 0, 2380), (1, 100, 0, 0), (0, 0, 0, 0))
     vouchers = paper("sum", 480, kind="48", total=3000, is_sum=True)
     known = world([], [vouchers], payments=payments, collected_as_of=AT)
     tie = next(tie for tie in tie_out(known, OCTOBER) if tie.figure == "vouchers")

@@ -49,6 +49,7 @@ SAMPLES = {
     "bank.show": ["/bank/main/mov_1"],
     "payers.show": ["/payers/main/1"],
     "journal.payout": ["/journal/payouts/po_1"],
+    "tax.show": ["/tax/main/2026-10", "/tax/main/2026"],
 }
 # No pages of their own: files, JSON, doors, and outcomes that exist only after a form.
 NO_PAGES = {

@@ -247,6 +247,7 @@ def test_the_description_names_every_list(client: FlaskClient) -> None:
         "/tax-returns",
         "/tax-statements",
         "/tax-tie-out",
+        "/tax-vouchers",
         "/tokens",
         "/trail",
         "/transfers",

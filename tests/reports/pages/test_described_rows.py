@@ -25,7 +25,7 @@ KINDS: dict[type, type] = {AutoString: str, UtcDateTime: datetime}
 OTHERWISE = {
     "/approvals", "/closed-figures", "/drift", "/payment-complements", "/run-diff", "/search", "/statement-check",
     "/tax-invoices", "/tax-returns", "/tax-statements", "/transfers", "/tax-causes",
-    "/tax-tie-out",
+    "/tax-tie-out", "/tax-vouchers",
 }  # fmt: skip
 LEFT_OUT = {
     "account_movement", "account_statement", "approval_request", "journal_entry", "result_chunk", "run",

@@ -60,6 +60,7 @@ HOLES: dict[str, list[str]] = {
     "filename": ["cuadre.css"],
     "key": ["0" * 32],
     "movement_id": ["mov_1"],
+    "period": ["2026-10"],
 }
 NAMES = [*catalogue.AVAILABLE, *LISTINGS]
 # Each names the hidden connection as a form may.

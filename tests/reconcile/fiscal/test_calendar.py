@@ -1,0 +1,45 @@
+"""What is due when, and which causes move most VAT."""
+
+from datetime import date
+
+import pytest
+
+from consumer.facts.bankdays import calendar_of
+from reconcile.fiscal.calendar import find_levers, list_due, month_before
+from reconcile.fiscal.comparing import Part, Side, Tie
+from reconcile.fiscal.witnesses import Witness
+
+DUES = [
+    ("cl", "2026-01", "f29", date(2026, 2, 20)),
+    ("cl", "2026-05", "f29", date(2026, 6, 22)),
+    ("cl", "2026-08", "f29", date(2026, 9, 21)),
+    ("cl", "2026-10", "f29", date(2026, 11, 20)),
+    ("cl", "2026-11", "f29", date(2026, 12, 21)),
+    ("cl", "2026-10", "register", date(2026, 11, 10)),
+    ("mx", "2026-08", "complements", date(2026, 9, 5)),
+    ("mx", "2026-09", "return", date(2026, 10, 19)),
+]
+
+
+@pytest.mark.parametrize(("country", "period", "code", "on"), DUES)
+def test_each_duty_has_its_day(country: str, period: str, code: str, on: date) -> None:
+    """Bank days move a return to the next one, and calendar days stay, a Saturday too."""
+    due = {one.duty.code: one for one in list_due(country, period, calendar_of(country), on)}
+    assert (due[code].on, due[code].days_left) == (on, 0)
+
+
+def test_last_month_is_due_in_this_one() -> None:
+    """Also in January."""
+    assert (month_before(date(2026, 1, 31)), month_before(date(2026, 3, 1))) == ("2025-12", "2026-02")
+
+
+def test_the_causes_that_move_most_vat_come_first() -> None:
+    """A document counts once however many figures it is in, and what can only be waited for is left out."""
+    a, b = Side(Witness.BOOKS, 0), Side(Witness.REGISTER, 0)
+    parts = (
+        Part("not_in_register", 190, "x", 190), Part("not_in_register", 19, "y", -19),
+        Part("period_shift", 999, "z", 999),
+        Part("cancelled_alive", 500, "w", 500), Part("not_collected", 5000, "x"),
+    )  # fmt: skip
+    ties = [Tie("2026-10", "502", a, b, parts), Tie("2026-10", "538", a, b, parts[:1])]
+    assert find_levers(ties) == [("cancelled_alive", 500, 1), ("not_in_register", 209, 2)]

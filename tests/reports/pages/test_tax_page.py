@@ -1,0 +1,215 @@
+"""The page of taxes: what witnesses say of a month, what is due, and declared figures typed in."""
+
+import io
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from consumer.facts.clock import utc_now
+from consumer.facts.installation import Installation
+from consumer.facts.store import Store
+from reconcile.books.register_files import import_register
+from reconcile.fiscal.declared import Wish, declare, list_declared
+from reconcile.fiscal.witnesses import Payment, Terms
+from reconcile.fiscal.witnesses import World as Witnesses
+from reconcile.runs.run import run
+from reconcile.tables.books import InvoiceFile
+from reports.alarms import find_signals
+from reports.fiscal import to_vouchers
+from reports.people import Role, add_user, to_user
+from tests.merchant import settings_of
+from tests.reconcile.conftest import World
+from tests.reports.conftest import EMAIL, FINISHED, PASSWORD
+from tests.reports.pages.looking import text_in
+from tests.reports.pages.test_language import find_foreign, read
+
+AT = datetime(2026, 11, 15, 12, tzinfo=UTC)
+HEADER = (
+    "Nro;Tipo Doc;Rut cliente;Razon Social;Folio;Fecha Docto;Fecha Recepcion;Monto Exento;Monto Neto;Monto IVA;"
+    "Monto total;Tipo Docto. Referencia;Folio Docto. Referencia\n"
+)
+PAGE = "/tax/main/2026-10"
+Csrf = Callable[..., str]
+
+
+@pytest.fixture
+def october(installation: Installation, tmp_path: Path) -> Installation:
+    """Two invoices in the books of which the register has one, and a card payment."""
+    world = World(installation.store)
+    world.keep(
+        InvoiceFile(connection="main", sha256="0" * 64, name="ventas.csv", imported_at=AT, rows=2, added=2, changed=0)
+    )
+    for folio in ("1", "2"):
+        world.invoice(folio, 1190, issue_date=date(2026, 10, 5), net=1000, exempt=0, vat=190)
+    world.payment("pi_1", 2380, created_at=datetime(2026, 10, 7, 15, tzinfo=UTC))
+    file = tmp_path / "RCV_VENTA_202610.csv"
+    file.write_text(HEADER + "1;33;76222222-1;Uno;1;05/10/2026;05/10/2026 10:00:00;0;1000;190;1190;;\n")
+    main = installation.settings.connection("main")
+    assert import_register(installation, main, file, at=AT).kept
+    run(installation, main, as_of=date(2026, 11, 15))
+    return installation
+
+
+@pytest.fixture
+def reader(october: Installation, bare_app: Flask, login: Callable[..., FlaskClient]) -> FlaskClient:
+    del october
+    return login(bare_app)
+
+
+def text_of(client: FlaskClient, path: str = PAGE) -> str:
+    answer = client.get(path)
+    assert answer.status_code == 200, path
+    return text_in(answer.get_data(as_text=True))
+
+
+def post(client: FlaskClient, csrf: Csrf, **more: object) -> str:
+    data = {"csrf_token": csrf(client, "/account"), **more}
+    return text_in(client.post(PAGE, data=data, follow_redirects=True).get_data(as_text=True))
+
+
+def figures(installation: Installation) -> list[tuple[str, int, int, str, str]]:
+    with installation.store.reading() as session:
+        found = list_declared(session, installation.settings.connection("main"))
+    return [(one.code, one.amount, one.version, one.author, one.source) for one in found]
+
+
+def test_a_month_shows_each_figure_with_its_witnesses_and_causes(reader: FlaskClient) -> None:
+    """The difference, its cause with the document by name, and no verdict for what is not declared."""
+    page = text_of(reader)
+    assert "Impuestos de octubre de 2026" in page
+    assert "Débito de facturas (502) libros 15-11-2026 09:00 380 registro 15-11-2026 09:00 190 190" in page
+    assert "en los libros, no en el registro 190 0 explicado" in page
+    assert "no declarado: sin veredicto" in page
+    assert "Factura electrónica 2" in page
+    assert 'href="/documents/main/cl:33::2"' in reader.get(PAGE).get_data(as_text=True)
+    assert "F29 por internet 20-11-2026" in page
+    assert "Impuestos de " in text_of(reader, "/tax")
+    assert reader.get("/tax/main/2026-13").status_code == 404
+    assert "Impuestos de 2026" in text_of(reader, "/tax/main/2026")
+
+
+def test_a_figure_is_typed_in_with_its_author(reader: FlaskClient, csrf: Csrf, october: Installation) -> None:
+    """What was changed is kept as a version, what was not stays; the reader's own way of writing counts."""
+    page = post(reader, csrf, **{"amount.502": "1.380", "seen.502": "0", "amount.538": "", "seen.538": "0"})
+    assert "Guardado. Cifras nuevas: 1." in page
+    assert "Débito de facturas (502) 1.380 1 ana@tienda.test" in page
+    assert figures(october) == [("502", 1380, 1, EMAIL, "typed")]
+    assert "Cifras nuevas: 0" in post(reader, csrf, **{"amount.502": "1.380", "seen.502": "1"})
+    assert "Cifras nuevas: 1" in post(reader, csrf, **{"amount.502": "380", "seen.502": "1"})
+    assert figures(october)[0] == ("502", 380, 2, EMAIL, "typed")
+
+
+@pytest.mark.both_databases
+def test_two_people_never_overwrite_each_other_silently(reader: FlaskClient, csrf: Csrf, october: Installation) -> None:
+    """Who looked before another declared is refused with the name; fields that were not touched change nothing."""
+    main = october.settings.connection("main")
+    with october.store.transaction() as session:
+        declare(session, main, [Wish("2026-10", "502", "100")], author="luis", at=AT)
+        declare(session, main, [Wish("2026-10", "502", "200")], author="luis", at=AT)
+    refused = post(reader, csrf, **{"amount.502": "300", "seen.502": "1", "amount.111": "5", "seen.111": "0"})
+    assert "Luis declaró 502 después de que usted abrió la página" in refused
+    assert [(code, amount) for code, amount, *_ in figures(october)] == [("502", 200), ("502", 100)]
+    assert "Cifras nuevas: 1" in post(reader, csrf, **{"amount.502": "100", "seen.502": "1", "amount.111": "5"})
+    assert [(code, amount) for code, amount, *_ in figures(october)] == [("502", 200), ("502", 100), ("111", 5)]
+
+
+REFUSED = [
+    ("uno", "Uno no es un monto en CLP."),
+    ("-5", "-5 no es un monto en CLP."),
+    ("9223372036854775808", "9223372036854775808 no es un monto en CLP."),
+    ("1,5", "1.5 no es un monto en CLP."),
+]
+
+
+@pytest.mark.parametrize(("text", "reason"), REFUSED)
+def test_a_figure_that_is_none_is_refused(
+    reader: FlaskClient, csrf: Csrf, october: Installation, text: str, reason: str
+) -> None:
+    """One sentence of the reader's language, and nothing is kept."""
+    assert reason in post(reader, csrf, **{"amount.502": text, "seen.502": "0", "amount.111": "7"})
+    assert figures(october) == []
+
+
+def test_a_file_of_declared_figures_comes_in_whole_or_not(reader: FlaskClient, csrf: Csrf) -> None:
+    """A code that stands twice is refused; a good file says how many are new."""
+
+    def bring(text: str) -> str:
+        return post(reader, csrf, file=(io.BytesIO(text.encode()), "f29.csv"))
+
+    assert "El código 502 está dos veces" in bring("period,code,amount\n2026-10,502,1\n2026-10,502,2\n")
+    assert "El archivo necesita las columnas" in bring("hola")
+    page = bring("period;code;amount\n2026-10;502;190\n")
+    assert "Cifras nuevas: 1." in page
+    assert "Débito de facturas (502) 190 1 ana@tienda.test" in page
+
+
+def test_who_only_looks_declares_nothing(
+    october: Installation, bare_app: Flask, login: Callable[..., FlaskClient], csrf: Csrf
+) -> None:
+    """A viewer sees the page without forms, and a post is refused."""
+    with october.store.transaction() as session:
+        add_user(session, to_user("ver@tienda.test", "solo quiero mirar", Role.VIEWER, now=utc_now()))
+    viewer = login(bare_app, "ver@tienda.test", "solo quiero mirar")
+    assert "Ingresar lo declarado" not in text_of(viewer)
+    assert viewer.post(PAGE, data={"csrf_token": csrf(viewer, "/account"), "amount.502": "1"}).status_code == 403
+    assert figures(october) == []
+
+
+def test_a_filled_page_speaks_the_spanish_of_chile(reader: FlaskClient) -> None:
+    """No English, no codes and nothing of Mexico; in English it opens too."""
+    assert list(find_foreign(read(reader.get(PAGE).get_data(as_text=True)), "cl")) == []
+    with reader.session_transaction() as session:
+        session["language"] = "en"
+    assert "Taxes of October 2026" in text_of(reader)
+
+
+def test_mexico_has_nothing_of_chile(
+    store: Store, tmp_path: Path, make_app: Callable[..., Flask], login: Callable[..., FlaskClient], csrf: Csrf
+) -> None:
+    """Its own duties, figures and words; amounts with decimals."""
+    mexican = Installation(settings=settings_of("http://provider.test", tmp_path, country="mx"), store=store)
+    with store.transaction() as session:
+        add_user(session, to_user(EMAIL, PASSWORD, Role.ADMIN, now=FINISHED))
+    client = login(make_app(mexican))
+    page = post(client, csrf, **{"amount.vat_caused": "1,234.50", "seen.vat_caused": "0"})
+    assert "IVA causado 1,234.50 1" in page
+    assert "Complementos de pago 5 nov 2026" in page
+    assert "Declaración mensual 17 nov 2026" in page
+    assert list(find_foreign(read(client.get(PAGE).get_data(as_text=True)), "mx")) == []
+
+
+def test_what_is_due_is_an_alarm_while_it_is_near_and_not_declared(october: Installation) -> None:
+    """Three days before, graver on the day itself; over once a figure is declared, and none before or after."""
+    main = october.settings.connection("main")
+
+    def find(day: int) -> list[tuple[str, str, int]]:
+        with october.store.reading() as session:
+            found = find_signals(session, main, datetime(2026, 11, day, 15, tzinfo=UTC))
+            return [(one.cause, one.severity, one.count) for one in found if one.cause.startswith("tax_duty")]
+
+    assert [find(day) for day in (16, 17, 20, 21)] == [
+        [], [("tax_duty:f29", "medium", 3)], [("tax_duty:f29", "high", 0)], [],
+    ]  # fmt: skip
+    with october.store.transaction() as session:
+        declare(session, main, [Wish("2026-10", "502", "100")], author="luis", at=AT)
+    assert find(17) == []
+
+
+def test_vouchers_of_each_day_are_split_to_the_peso() -> None:
+    """What paid an exempt document has no VAT; a receipt that stands too is shown; the last of 31 days is there."""
+    payments = [
+        Payment("a", date(2026, 10, 1), "credit_card", 1190),
+        Payment("b", date(2026, 10, 1), "debit_card", 1001),
+        Payment("c", date(2026, 10, 2), "debit_card", 500, "cl:41::1", doc_kind="41"),
+        Payment("d", date(2026, 10, 3), "bank_transfer", 700),
+        Payment("e", date(2026, 11, 1), "credit_card", 900),
+    ]
+    rows = list(to_vouchers(Witnesses(Terms("cl"), payments=payments), "2026-10", "main"))
+    assert len(rows) == 31
+    assert [list(row.values())[1:7] for row in rows[:3]] == [
+        [2, 1841, 350, 0, 2191, 0], [1, 0, 0, 500, 500, 500], [0, 0, 0, 0, 0, 0],
+    ]  # fmt: skip

@@ -24,7 +24,9 @@ _ALL = {name: digits for digits, names in _BY_DIGITS.items() for name in names.s
 
 # What a column of the database holds.
 LARGEST_AMOUNT = 2**63 - 1
-_DECIMAL = re.compile(r"-?\d+(\.\d+)?")
+_DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+# So much of a text that is no amount is said.
+_SHOWN = 40
 
 
 class MoneyError(RefusalError):
@@ -62,10 +64,16 @@ def group_digits(text: str, language: str) -> str:
 
 
 def to_minor(text: str, currency: str) -> int:
-    """Return the minor units of plain decimal text; digits finer than the currency must be zero."""
+    """Return the minor units of plain decimal text; digits finer than the currency must be zero.
+
+    Raise MoneyError if the text is no such number, or larger than any amount that is kept.
+    """
     if not _DECIMAL.fullmatch(text):
         raise MoneyError("facts.not_decimal", text=text)
-    scaled = Decimal(text).scaleb(digits_of(currency))
+    digits = digits_of(currency)
+    if abs(Decimal(text)) * 10**digits > LARGEST_AMOUNT:
+        raise MoneyError("facts.amount_too_large", text=text[:_SHOWN])
+    scaled = Decimal(text).scaleb(digits)
     if scaled != scaled.to_integral_value():
         raise MoneyError("facts.more_decimals", text=text, currency=currency)
     return int(scaled)

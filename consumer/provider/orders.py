@@ -11,7 +11,7 @@ import httpx
 import msgspec
 import sqlalchemy as sa
 
-from consumer.facts.money import LARGEST_AMOUNT, MoneyError, to_minor
+from consumer.facts.money import MoneyError, to_minor
 from consumer.facts.order_check import OrderCheck
 from consumer.facts.texts import is_identifier
 from consumer.provider.client import TIMEOUT, USER_AGENT
@@ -174,9 +174,7 @@ def _to_answer(row: Mapping[str, Any], place: int) -> Answer:
     try:
         minor = to_minor(str(amount), str(currency))
     except MoneyError:
-        minor = LARGEST_AMOUNT + 1
-    if abs(minor) > LARGEST_AMOUNT:
-        raise OrderCheckError(f"row {place} of the orders: amount is no amount of its currency")
+        raise OrderCheckError(f"row {place} of the orders: amount is no amount of its currency") from None
     return Answer(order, day, minor, str(currency).upper())
 
 

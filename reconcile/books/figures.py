@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from consumer.facts.messages import Message, RefusalError
-from consumer.facts.money import LARGEST_AMOUNT, MoneyError, digits_of, to_minor
+from consumer.facts.money import MoneyError, digits_of, to_minor
 
 THOUSAND_DIGITS = 3
 
@@ -55,10 +55,10 @@ def to_amount(written: Written, mark: DecimalMark) -> int:
     plain = digits if written.plain else _to_plain(digits, mark)
     try:
         amount = to_minor(plain, written.currency)
-    except MoneyError:
+    except MoneyError as error:
+        if error.message.code == "facts.amount_too_large":
+            raise FigureError("books.amount_too_large") from None
         raise FigureError("books.too_many_decimals", currency=written.currency) from None
-    if amount > LARGEST_AMOUNT:
-        raise FigureError("books.amount_too_large")
     return -amount if negative else amount
 
 

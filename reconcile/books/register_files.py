@@ -1,11 +1,11 @@
 """Files of tax registers, kept apart from the books: each whole or not at all, once, with the moment it speaks of."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
@@ -17,9 +17,20 @@ from consumer.facts.messages import Message
 from consumer.facts.store import Turn, insert_once, take_turn
 from reconcile.books.documents import NO_LINE, Reject
 from reconcile.books.invoices import find_own_tax_ids
-from reconcile.books.tax_registers import METADATA, SIDES, Entry, Owner, RegisterReading, read_register
+from reconcile.books.tax_files import is_archive, open_zip
+from reconcile.books.tax_registers import (
+    METADATA,
+    SIDES,
+    Entry,
+    Owner,
+    RegisterReading,
+    names_third_parties,
+    read_register,
+)
 from reconcile.tables.fiscal import RegisterFile, RegisterRow
 
+# A list of the SAT holds up to a million rows.
+LARGEST_FILE = 400_000_000
 _OF_A_PERSON = ("issuer_tax_id", "receiver_tax_id", "name")
 
 
@@ -39,6 +50,20 @@ class RegisterOutcome:
         return self.reading.rejects
 
 
+def import_registers(
+    installation: Installation, connection: Connection, path: Path, *, period: str = "", sides: AbstractSet[str] = SIDES
+) -> Iterator[RegisterOutcome]:
+    """Bring in a file of a register, or every file of a ZIP, each by itself."""
+    if not is_archive(path):
+        yield import_register(installation, connection, path, period=period, sides=sides)
+        return
+    for member in open_zip(path, path.name, largest=LARGEST_FILE):
+        if member.problem is not None:
+            yield _refuse(member.name, member.problem)
+            continue
+        yield _import(installation, connection, member.name, member.content, period=period, sides=sides)
+
+
 def import_register(  # noqa: PLR0913 - one file, and what only a person knows of it
     installation: Installation, connection: Connection, path: Path, *, period: str = "",
     sides: AbstractSet[str] = SIDES, at: datetime | None = None, dry_run: bool = False,
@@ -47,18 +72,32 @@ def import_register(  # noqa: PLR0913 - one file, and what only a person knows o
     try:
         content = path.read_bytes()
     except OSError as error:
-        reason = Message("books.file_unreadable", {"reason": str(error.strerror)})
-        return RegisterOutcome(path.name, "", False, False, RegisterReading(rejects=(Reject(NO_LINE, "", "", reason),)))
+        return _refuse(path.name, Message("books.file_unreadable", {"reason": str(error.strerror)}))
+    return _import(
+        installation, connection, path.name, content, period=period, sides=sides, at=at, dry_run=dry_run
+    )  # fmt: skip
+
+
+def _refuse(name: str, reason: Message) -> RegisterOutcome:
+    return RegisterOutcome(name, "", False, False, RegisterReading(rejects=(Reject(NO_LINE, "", "", reason),)))
+
+
+def _import(  # noqa: PLR0913 - see above
+    installation: Installation, connection: Connection, name: str, content: bytes, *, period: str,
+    sides: AbstractSet[str], at: datetime | None = None, dry_run: bool = False,
+) -> RegisterOutcome:  # fmt: skip
+    if names_third_parties(content):
+        return RegisterOutcome(name, "", True, False, RegisterReading(), Message("register.third_parties"))
     with installation.store.reading() as session:
         owner = Owner(connection.country_code, find_own_tax_ids(session, connection))
-        reading = read_register(path.name, content, owner, period=period, sides=sides)
+        reading = read_register(PurePath(name).name, content, owner, period=period, sides=sides)
         sha256 = _name_content(content, reading)
         known = session.get(RegisterFile, (connection.name, sha256))
-    outcome = RegisterOutcome(path.name, sha256, not reading.rejects, False, reading)
+    outcome = RegisterOutcome(name, sha256, not reading.rejects, False, reading)
     if reading.rejects:
         return outcome
     if dry_run:
-        return _report_known(path.name, known) if known else outcome
+        return _report_known(name, known) if known else outcome
     with installation.store.transaction() as session:
         return _keep(session, connection, outcome, at or utc_now())
 

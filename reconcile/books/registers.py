@@ -61,7 +61,9 @@ def cut_further_taxes(rows: Sequence[Row], header: Header) -> tuple[list[Row], d
 
 def _is_tax_or_empty(triple: Sequence[Cell]) -> bool:
     texts = [to_text(cell) for cell in triple]
-    return not any(texts) or (len(texts) == _CELLS_OF_A_TAX and texts[0].isdigit() and bool(texts[1]))
+    return not any(texts) or (
+        len(texts) == _CELLS_OF_A_TAX and texts[0].isascii() and texts[0].isdecimal() and bool(texts[1])
+    )
 
 
 def find_strangers(rows: Sequence[Row], header: Header, *, country: str, own: Collection[str]) -> Iterator[Reject]:

@@ -186,7 +186,7 @@ def to_money(text: str | None, currency: str, name: str) -> int:
 def to_stated_money(text: str | None, currency: str, name: str) -> int:
     """Return minor units of an amount that every document states."""
     if not text:
-        raise TaxXmlError("tax.not_an_amount", name=name, value="")
+        raise TaxXmlError("tax.no_amount", name=name)
     return to_money(text, currency, name)
 
 

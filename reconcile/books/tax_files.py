@@ -10,7 +10,7 @@ from pathlib import Path
 from zipfile import BadZipFile, ZipFile, ZipInfo, is_zipfile
 
 from consumer.facts.messages import Message
-from reconcile.books.tax_xml import LARGEST_XML, is_tax_xml
+from reconcile.books.tax_xml import LARGEST_XML, begins_as_markup, is_tax_xml
 
 _HEAD = 4_096
 # XML shrinks to a tenth; what shrinks to less than a hundredth is no document.
@@ -41,12 +41,20 @@ def is_tax_path(path: Path) -> bool:
         return True
     try:
         if is_zipfile(path):
-            with ZipFile(path) as archive:
-                return _WORKBOOK not in archive.namelist() and "mimetype" not in archive.namelist()
+            return is_archive(path)
         with path.open("rb") as file:
             return is_tax_xml(file.read(_HEAD))
     except (OSError, BadZipFile):
         return path.suffix.lower() == ".zip"
+
+
+def is_archive(path: Path) -> bool:
+    """Return True for a ZIP that is no workbook."""
+    try:
+        with ZipFile(path) as archive:
+            return _WORKBOOK not in archive.namelist() and "mimetype" not in archive.namelist()
+    except (OSError, BadZipFile):
+        return False
 
 
 def list_members(paths: Iterable[Path]) -> Iterator[Member]:
@@ -97,7 +105,7 @@ def _open_file(path: Path, name: str) -> Iterator[Member]:
             yield Member(name, problem=Message("tax.no_file"))
             return
         if path.suffix.lower() == ".zip" or (path.suffix.lower() != ".xml" and is_zipfile(path)):
-            yield from _open_zip(path, name)
+            yield from open_zip(path, name)
             return
         yield _read_xml(str(path), name)
     except OSError as error:
@@ -115,7 +123,8 @@ def _read_xml(path: str, name: str) -> Member:
         return Member(name, problem=Message("books.file_unreadable", {"reason": str(error.strerror)}))
 
 
-def _open_zip(path: Path, name: str) -> Iterator[Member]:
+def open_zip(path: Path, name: str, *, largest: int = LARGEST_XML) -> Iterator[Member]:
+    """Yield every file of a ZIP, or why it or one of them is not read; `largest` bounds the bytes of one."""
     try:
         with ZipFile(path) as archive:
             infos = [info for info in archive.infolist() if not info.is_dir()]
@@ -125,22 +134,22 @@ def _open_zip(path: Path, name: str) -> Iterator[Member]:
                 yield Member(name, problem=Message("tax.zip_too_large", values))
                 return
             for info in infos:
-                yield _unpack(archive, info, f"{name}/{info.filename}")
+                yield _unpack(archive, info, f"{name}/{info.filename}", largest)
     except BadZipFile:
         yield Member(name, problem=Message("tax.zip_broken"))
 
 
-def _unpack(archive: ZipFile, info: ZipInfo, name: str) -> Member:
+def _unpack(archive: ZipFile, info: ZipInfo, name: str, largest: int) -> Member:
     """Unpack one file, never more of it than its bounds allow; the size that the archive states proves none."""
     if info.flag_bits & 1:
         return Member(name, problem=Message("tax.zip_encrypted"))
-    if info.file_size > LARGEST_XML:
-        return Member(name, problem=_too_large(info.file_size))
+    if info.file_size > largest:
+        return Member(name, problem=_too_large(info.file_size, largest))
     if info.file_size > max(_SMALLEST_BOMB, info.compress_size * _MOST_RATIO):
         return Member(name, problem=Message("tax.zip_bomb"))
     try:
         with archive.open(info) as file:
-            return _to_member(name, file.read(LARGEST_XML + 1))
+            return _to_member(name, file.read(largest + 1))
     except (BadZipFile, NotImplementedError, zlib.error, lzma.LZMAError, OSError, EOFError, ValueError):
         return Member(name, problem=Message("tax.zip_broken"))
 
@@ -150,10 +159,10 @@ def _to_printable(name: str) -> str:
 
 
 def _to_member(name: str, content: bytes) -> Member:
-    is_xml = name.lower().endswith(".xml") or content.lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n\x00")[:1] == b"<"
-    return Member(name, content if is_xml else b"", is_other=not is_xml)
+    is_xml = name.lower().endswith(".xml") or begins_as_markup(content)
+    return Member(name, content, is_other=not is_xml)
 
 
-def _too_large(size: int) -> Message:
-    values = {"megabytes": size // _MEGABYTE, "most": LARGEST_XML // _MEGABYTE}
+def _too_large(size: int, largest: int = LARGEST_XML) -> Message:
+    values = {"megabytes": size // _MEGABYTE, "most": largest // _MEGABYTE}
     return Message("books.file_too_large", values)

@@ -114,7 +114,7 @@ def _cut(members: Iterator[Member]) -> Iterator[Portion]:
     portion: Portion = []
     size = 0
     for member in members:
-        portion.append(member)
+        portion.append(replace(member, content=b"") if member.is_other else member)
         size += len(member.content)
         if len(portion) == _FILES or size > _BYTES:
             yield portion
@@ -164,6 +164,8 @@ def _judge(name: str, one: TaxDocument | TaxXmlError, own: frozenset[str]) -> Fo
         return Found(name, Verdict.TAKEN, one, ISSUED, one.digest())
     if one.receiver_tax_id in own:
         return Found(name, Verdict.TAKEN, _as_received(one), RECEIVED, one.digest())
+    if not one.issuer_tax_id:
+        return Found(name, Verdict.UNREADABLE, reason=Message("tax.no_issuer"))
     values = {"issuer": one.issuer_tax_id, "own": ", ".join(sorted(own))}
     return Found(name, Verdict.OTHER_ISSUER, one, reason=Message("tax.other_issuer", values))
 

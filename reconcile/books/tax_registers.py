@@ -47,13 +47,16 @@ _COUNT = re.compile(r"[0-9]{1,9}")
 _CODE = re.compile(r"(\d{2,3})(?!\d)")
 _MONTH = re.compile(r"(?<!\d)(20\d{2})[-_]?(0[1-9]|1[0-2])(?!\d)")
 _RUT = re.compile(r"(?<!\d)(\d{7,8}-[\dkK])(?![0-9A-Za-z])")
-PERIOD = re.compile(r"20\d{2}-(0[1-9]|1[0-2])")
+PERIOD = re.compile(r"20[0-9]{2}-(0[1-9]|1[0-2])")
 YEAR = re.compile(r"20[0-9]{2}")
 
 _LIST = (
     "uuid", "rfcemisor", "nombreemisor", "rfcreceptor", "nombrereceptor", "rfcpac", "fechaemision",
     "fechacertificacionsat", "monto", "efectocomprobante", "estatus", "fechacancelacion",
 )  # fmt: skip
+
+
+_THIRD_PARTIES = b"~rfcacuentaterceros"
 
 
 class RegisterError(RefusalError):
@@ -74,7 +77,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class RegisterReading:
-    """What one file of a register states; with rejects it states nothing."""
+    """What one file of a register states: no rows where there are rejects."""
 
     side: str = ""
     section: str = ""
@@ -98,6 +101,11 @@ def read_register(
         return _read_rcv(name, content, owner, period, sides)
     except (RegisterError, SheetError) as error:
         return RegisterReading(rejects=(Reject(NO_LINE, "", "", error.message),))
+
+
+def names_third_parties(content: bytes) -> bool:
+    """Return True for the file beside a list of the SAT that only names for whom documents were issued."""
+    return _THIRD_PARTIES in content[: len(_THIRD_PARTIES) * 4].lower()
 
 
 def _check_month(text: str) -> None:
@@ -253,10 +261,13 @@ class _RowReader:
     def _amount(self, row: Row, name: str) -> int | None:
         written = to_written(row, self._header, name, self._currency)
         try:
-            return None if written is None else to_amount(written, DecimalMark.COMMA)
+            amount = None if written is None else to_amount(written, DecimalMark.COMMA)
         except FigureError as error:
             self._reject(row, name, error.message)
             return None
+        if amount is not None and amount < 0:
+            self._reject(row, name, Message("register.below_zero"))
+        return amount
 
     def _count(self, row: Row) -> int | None:
         if self._section != SUMMARY:
@@ -348,13 +359,16 @@ def _to_list_entries(line: int, cells: Mapping[str, str], owner: Owner) -> Itera
     on = to_date(cells["fechaemision"][:_DAY], "yyyy-mm-dd", _ZONE)
     is_gone = normalise(cells["estatus"]) in {"0", "cancelado"}
     gone_on = to_date(cells["fechacancelacion"][:_DAY], "yyyy-mm-dd", _ZONE) if cells["fechacancelacion"] else None
+    total = to_minor(cells["monto"].replace("$", "").replace(",", ""), COUNTRIES[owner.country].currency)
+    if total < 0:
+        raise RegisterError("register.below_zero")
     entry: Entry = {
         "state": "cancelado" if is_gone else "vigente", "period": f"{on:%Y-%m}",
         "kind": words.to_kind(cells["efectocomprobante"], owner.country), "count": None, "issuer_tax_id": issuer,
         "receiver_tax_id": receiver, "series": "", "folio": "", "uuid": words.to_uuid(cells["uuid"]), "issue_date": on,
         "received_on": None, "net": None, "exempt": None, "vat": None, "vat_not_recoverable": None,
-        "total": to_minor(cells["monto"].replace("$", "").replace(",", ""), COUNTRIES[owner.country].currency),
-        "currency": COUNTRIES[owner.country].currency, "cancelled_on": gone_on, "ref_kind": "", "ref_folio": "",
+        "total": total, "currency": COUNTRIES[owner.country].currency, "cancelled_on": gone_on,
+        "ref_kind": "", "ref_folio": "",
     }  # fmt: skip
     if issuer in owner.tax_ids:
         yield {**entry, "line": 2 * line, "side": SALES, "name": cells["nombrereceptor"]}

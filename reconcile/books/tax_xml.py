@@ -15,6 +15,8 @@ LARGEST_XML = 20_000_000
 _DEEPEST = 60
 _HEAD = 4_096
 _LATIN = re.compile(rb"""^<\?xml[^>]*encoding=["'](?:iso-8859-1|windows-1252|latin-?1)["']""", re.IGNORECASE)
+# What may stand before the first sign: marks of an encoding, and space.
+_BEFORE = b"\xef\xbb\xbf\xff\xfe \t\r\n\0"
 _DOCUMENT_TYPE = b"<!DOCTYPE"
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 _ROOTS = re.compile(rb"<(?:\w+:)?(?:Comprobante|DTE|EnvioDTE|EnvioBOLETA|SetDTE|Documento)[\s>]")
@@ -24,6 +26,10 @@ Read: TypeAlias = TaxDocument | TaxXmlError
 def is_tax_xml(content: bytes) -> bool:
     """Return True if a file begins as a tax document does."""
     return _ROOTS.search(content[:_HEAD]) is not None
+
+
+def begins_as_markup(content: bytes) -> bool:
+    return content.lstrip(_BEFORE)[:1] == b"<"
 
 
 def read_tax_xml(content: bytes) -> Iterator[Read]:
@@ -61,6 +67,8 @@ def _parse(content: bytes) -> Element:
     except (ParseError, ValueError, LookupError) as error:
         if not (_LATIN.match(content) or content.startswith(_WIDE) or _is_utf8(content)):
             raise TaxXmlError("tax.other_encoding") from None
+        if not begins_as_markup(content):
+            raise TaxXmlError("tax.no_markup") from None
         raise TaxXmlError("tax.broken", reason=str(error)) from None
 
 

@@ -26,7 +26,7 @@ from consumer.facts.installation import Connection, Installation, OpenInstallati
 from consumer.facts.messages import translate
 from consumer.facts.money import format_decimal
 from consumer.facts.work import Completion
-from reconcile.books.register_files import RegisterOutcome, import_register
+from reconcile.books.register_files import RegisterOutcome, import_registers
 from reconcile.books.tax_registers import SIDES, YEAR
 from reconcile.commands.files import print_files, status_of
 from reconcile.fiscal.calendar import find_levers, is_period, list_due, month_before
@@ -58,12 +58,14 @@ def import_paths(
     installation: Installation, connection: Connection, *, paths: tuple[Path, ...], kind: str, period: str,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Bring registers in (RCV files and their summaries, lists of the SAT; folders too), each whole or not at all."""
+    """Bring registers in (RCV files, summaries, lists of the SAT; ZIPs and folders too), each whole or not at all."""
     sides = frozenset(part.strip() for part in kind.split(","))
     if not sides or not sides <= SIDES:
         raise CommandError("--kind takes sales, purchases, or both with a comma between", Completion.MISUSED)
     outcomes = [
-        import_register(installation, connection, path, period=period, sides=sides) for path in _list_files(paths)
+        outcome
+        for path in _list_files(paths)
+        for outcome in import_registers(installation, connection, path, period=period, sides=sides)
     ]
     if not outcomes:
         raise CommandError("there is no file in the folder")

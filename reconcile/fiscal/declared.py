@@ -16,17 +16,15 @@ from consumer.facts.messages import RefusalError
 from consumer.facts.money import MoneyError, to_minor
 from consumer.facts.store import Turn, take_turn
 from consumer.facts.tables.provider import ProviderObject, TaxReturn, TaxStatement
-from reconcile.books.tax_registers import PERIOD
+from reconcile.books.tax_registers import PERIOD, YEAR
 from reconcile.fiscal.facts import facts_of
 from reconcile.fiscal.witnesses import Figures
 from reconcile.tables.fiscal import DeclaredFigure
 
 SOURCES = TYPED, FILE, LINK = "typed", "file", "link"
-_YEAR = len("2026")
 _HEADER, _CURRENCY = ("period", "code", "amount"), "currency"
 # No return counts more documents.
 _LARGEST_COUNT = 9
-_TOO_MUCH = 10**17
 _MOST = 10_000
 
 
@@ -61,7 +59,7 @@ def declare(
     if twice := next((code for (_, code), times in stated.items() if times > 1), ""):
         raise DeclaredError("tax.code_twice", code=twice[:20])
     for wish in wishes:
-        is_year = wish.period.isdigit() and len(wish.period) == _YEAR
+        is_year = YEAR.fullmatch(wish.period) is not None
         if not is_year and not PERIOD.fullmatch(wish.period):
             raise DeclaredError("tax.not_a_period", text=wish.period[:20])
         known = country.yearly if is_year else country.monthly
@@ -82,9 +80,8 @@ def _to_amount(wish: Wish, currency: str) -> int:
         amount = to_minor(wish.amount.strip(), currency)
     except MoneyError:
         raise DeclaredError("tax.not_declarable", text=wish.amount[:30], currency=currency) from None
-    # No line of a return is below zero.
-    if not 0 <= amount < _TOO_MUCH:
-        raise DeclaredError("tax.not_declarable", text=wish.amount[:30], currency=currency)
+    if amount < 0:
+        raise DeclaredError("tax.declared_below_zero", code=wish.code, text=wish.amount[:30])
     return amount
 
 
@@ -124,7 +121,11 @@ def read_file(content: bytes) -> list[Wish]:
     except UnicodeDecodeError:
         text = content.decode("cp1252", errors="replace")
     separator = ";" if ";" in text.partition("\n")[0] else ","
-    rows = [row for row in csv.reader(io.StringIO(text), delimiter=separator) if any(cell.strip() for cell in row)]
+    reader = csv.reader(io.StringIO(text), delimiter=separator)
+    try:
+        rows = [row for row in reader if any(cell.strip() for cell in row)]
+    except csv.Error:
+        raise DeclaredError("books.endless_cell", line=reader.line_num, most=csv.field_size_limit()) from None
     header = tuple(cell.strip().lower() for cell in rows[0]) if rows else ()
     if header not in {_HEADER, (*_HEADER, _CURRENCY)} or len(rows) > _MOST:
         raise DeclaredError("tax.no_header")

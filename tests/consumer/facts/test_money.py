@@ -42,3 +42,14 @@ def test_text_that_needs_a_guess_is_refused(text: str, currency: str) -> None:
     """Nothing is invented: an unreadable amount or an unknown currency raises."""
     with pytest.raises(MoneyError):
         to_minor(text, currency)
+
+
+def test_an_amount_that_no_column_holds_is_refused() -> None:
+    """The largest one is read; one unit more, or digits of another script, are not."""
+    assert to_minor("9223372036854775807", "CLP") == 9223372036854775807
+    with pytest.raises(MoneyError, match="'9223372036854775808' is larger than any amount"):
+        to_minor("9223372036854775808", "CLP")
+    with pytest.raises(MoneyError, match="is larger than any amount"):
+        to_minor("-92233720368547758.09", "MXN")
+    with pytest.raises(MoneyError, match="is not a plain decimal number"):
+        to_minor("１００", "CLP")

@@ -1,6 +1,7 @@
 """Registers of tax authorities as witnesses: what their files say, and which are refused."""
 
 import json
+import zipfile
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -10,7 +11,7 @@ from click.testing import Result
 from sqlmodel import select
 
 from consumer.facts.installation import Connection, Installation
-from reconcile.books.register_files import import_register, read_rows
+from reconcile.books.register_files import import_register, import_registers, read_rows
 from reconcile.books.tax_registers import SALES, Owner, read_register
 from reconcile.tables.books import LocalInvoice
 from reconcile.tables.fiscal import RegisterFile
@@ -226,3 +227,35 @@ def test_the_command_brings_a_folder_in_and_lists_it(call: Callable[..., Result]
         ("resumen", "2026-10", 2),
     ]
     assert call("register", "import", folder, "--kind", "rent").exit_code == 2
+
+
+def test_a_zip_of_registers_comes_in_file_by_file(installation: Installation, tmp_path: Path) -> None:
+    """Each file has its own answer; the SAT's file of third parties is passed over with a note."""
+    path = tmp_path / "octubre.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a_01.txt", LIST)
+        archive.writestr("a_tercero.txt", "Uuid~RfcACuentaTerceros~NombreACuentaTerceros\r\n")
+        archive.writestr("otro.txt", "hola\n")
+    terms = {"name": "main", "api_key": "sk_test_one", "country": "mx", "tax_id": "AAA010101AAA"}
+    connection = Connection.model_validate(terms)
+    found = [
+        (one.name, one.accepted, one.kept, str(one.earlier or ""))
+        for one in import_registers(installation, connection, path)
+    ]
+    assert found == [
+        ("octubre.zip/a_01.txt", True, True, ""),
+        ("octubre.zip/a_tercero.txt", True, False,
+         "names for whom documents were issued, which is not needed: the list of documents counts"),
+        ("octubre.zip/otro.txt", False, False, ""),
+    ]  # fmt: skip
+
+
+def test_a_register_states_no_amount_below_zero() -> None:
+    """Such a row is refused with its line, in a register and in a list."""
+    wrong = SALES_FILE.replace("119000;0;", "-119000;0;", 1)
+    (reject,) = read_register(f"RCV_VENTA_{OWN}_202610.csv", wrong.encode(), HERE).rejects
+    assert (reject.line, str(reject.reason)) == (
+        2, "a register states no amount below zero: a credit note stands in it without a sign",
+    )  # fmt: skip
+    listed = read_register("a.txt", LIST.replace("~232.00~", "~-232.00~").encode(), Owner("mx"))
+    assert [str(one.reason) for one in listed.rejects] == [str(reject.reason)]

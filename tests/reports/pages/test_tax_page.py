@@ -119,7 +119,7 @@ def test_two_people_never_overwrite_each_other_silently(reader: FlaskClient, csr
 
 REFUSED = [
     ("uno", "Uno no es un monto en CLP."),
-    ("-5", "502 está bajo cero (-5): una declaración lleva montos sin signo."),
+    ("-5", "502 está bajo cero (-5): una declaración trae montos sin signo."),
     ("9223372036854775808", "9223372036854775808 no es un monto en CLP."),
     ("1,5", "1.5 no es un monto en CLP."),
 ]

@@ -112,6 +112,7 @@ def take(
         "as_of": inputs.as_of.isoformat(),
         "scope": [_text(scope.since), _text(scope.until), scope.payout_id],
         "calendar": inputs.calendar.edition,
+        "voucher_model": inputs.voucher_model,
         "tariff": tariff,
         "chosen_rules": chosen_rules,
         "rules": asdict(inputs.rules),
@@ -295,6 +296,7 @@ def read(data_dir: Path, connection: str, run_id: str) -> Snapshot:
         tariff=tariff,
         rules=rules,
         calendar=to_calendar(manifest["country"], manifest["calendar"]),
+        voucher_model=manifest.get("voucher_model", "voucher"),  # earlier ones did not ask
         **kept,
     )
     since, until, payout_id = manifest["scope"]

@@ -126,6 +126,7 @@ def read_inputs(  # noqa: PLR0913 - a day, a moment and how much to read
             tariff=to_tariff(settings.tariff),
             rules=to_rules(settings.rules),
             calendar=calendar,
+            voucher_model=connection.voucher_model,
             items=items.result(),
             unknown_customers=unknown_customers.result(),
             documents=documents.result(),

@@ -153,6 +153,8 @@ class Inputs:
     tariff: Tariff | None
     rules: RuleSet
     calendar: BankCalendar
+    # Chile: whether card sales have vouchers, boletas or both.
+    voucher_model: str = "voucher"
     rates: DataFrame = field(default_factory=lambda: empty_frame(RATES))
     unknown_customers: DataFrame = field(default_factory=lambda: empty_frame(UNKNOWN_CUSTOMERS))
     orders: DataFrame = field(default_factory=lambda: empty_frame(ORDERS))

@@ -25,6 +25,7 @@ from reconcile.rules.columns import (
     to_local_times,
     to_texts,
 )
+from reconcile.rules.expected import name_expected_documents
 from reconcile.rules.fees import Fees
 from reconcile.rules.inputs import (
     DISPUTE,
@@ -47,9 +48,8 @@ from reconcile.rules.payouts import NO_PAYOUT_YET
 from reconcile.rules.reversals import DisputeLine
 
 _SHOWN_UNAPPLIED = (Outcome.SUGGESTED, Outcome.DUPLICATE)
-_CARDS = ("credit_card", "debit_card", "prepaid_card")
 _OF_ITEM = ("payout_id", "resource_type", "resource_subtype", "resource_id", "source_event_id", "local_date",
-            "local_time", "bank_day", "currency", "customer_name")  # fmt: skip
+            "local_time", "bank_day", "currency", "customer_name", "expected_doc")  # fmt: skip
 _DOCUMENT = {
     "doc_type": "doc_type",
     "doc_series": "series",
@@ -102,6 +102,7 @@ def build_lines(
     rows: DataFrame, fees: Fees, ledger: Ledger, applied: DataFrame, *, disputes: list[DisputeLine], inputs: Inputs
 ) -> DataFrame:
     """Return one row per item and document applied, in total order; exception codes are added later."""
+    rows = rows.assign(expected_doc=name_expected_documents(rows, ledger, applied, inputs))
     spread = _spread_documents(rows, ledger, applied)
     item_at = spread.item_at
     extra = _to_dispute_lines(disputes, inputs) if disputes else None
@@ -183,7 +184,6 @@ def _describe_items(rows: DataFrame, payment_at: Indices, ledger: Ledger, inputs
     return {
         "occurred_at_utc": rows["occurred_at"].array,
         "customer_tax_id": rows["customer_tax_id"].fillna(rows["sender_tax_id"]).array,
-        "expected_doc": _name_expected_documents(rows, inputs.country),
         "note": write_notes(rows, payment_at, ledger, inputs),
         "order_ref": pd.array(refs, dtype=TEXT),
     }
@@ -245,16 +245,6 @@ def _list_rivals(rivals: tuple[int, ...], keys: Words) -> str | None:
         return None
     more = f" +{len(rivals) - MOST_LISTED}" if len(rivals) > MOST_LISTED else ""
     return " ".join(str(keys[doc]) for doc in rivals[:MOST_LISTED]) + more
-
-
-def _name_expected_documents(rows: DataFrame, country: str) -> Cells:
-    """Name the document a sale of this kind needs; only cards are known to be vouchers in Chile."""
-    is_payment = rows["resource_type"].isin(PAYMENT_TYPES).to_numpy()
-    is_card = rows["resource_subtype"].isin(_CARDS).to_numpy() if country != "mx" else np.zeros(len(rows), dtype=bool)
-    is_refund = (rows["resource_type"] == REFUND).to_numpy(dtype=bool)
-    codes = np.select([is_payment & is_card, is_payment, is_refund], [0, 1, 2], default=3)
-    plain = "cfdi" if country == "mx" else "boleta_or_invoice"
-    return decode(codes, ("voucher_or_boleta", plain, "credit_note", None))
 
 
 def _list_unapplied(ledger: Ledger) -> DataFrame:

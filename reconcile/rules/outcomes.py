@@ -213,6 +213,12 @@ class Code(StrEnum):
         "The payment is for a cancelled document",
         "Issue the document again or refund the payment",
     )
+    EXPECTED_DOC_MISSING = (
+        "EXPECTED_DOC_MISSING",
+        Severity.MEDIUM,
+        "The sale needs another kind of document",
+        "Issue the document in the buyer's name, and take back the other one",
+    )
     REFUND_NO_CREDIT_NOTE = (
         "REFUND_NO_CREDIT_NOTE",
         Severity.MEDIUM,

@@ -44,7 +44,12 @@ _BANK = frozenset({Code.PAYOUT_NOT_IN_BANK, Code.BANK_AMOUNT_DIFF, Code.BANK_SOU
 # Of payouts that the gap touches: a lost dispute or another's share of a payment is a part of their sum.
 OF_SUMS = frozenset({Code.PAYOUT_IDENTITY, Code.FEE_OUT_OF_BAND})
 # Of payments whose customer is unknown, and of documents while such a payment is left.
-_PAYERS = frozenset({Code.CUSTOMER_DIFF, Code.SPLIT_MISMATCH, Code.PAYMENT_NO_INVOICE, Code.INVOICE_NO_PAYMENT})
+_PAYERS = frozenset(
+    {
+        Code.CUSTOMER_DIFF, Code.SPLIT_MISMATCH, Code.PAYMENT_NO_INVOICE, Code.INVOICE_NO_PAYMENT,
+        Code.EXPECTED_DOC_MISSING,
+    }
+)  # fmt: skip
 PAYER_STREAMS = frozenset({"customers", "entities"})
 
 STREAMS: Mapping[str, Gate] = {

@@ -98,6 +98,8 @@ def _plant_collected(own: TaxShop) -> None:
     proper = own.shop.keep_document(own.shop.receipt(at))
     own.file(own.paper(proper))
     own.pay(replace(proper, buyer=own.shop.chance.human()), own.day(20))
+    at = own.shop.chance.moment(own.day(20), since=time(9), until=time(10))
+    own.pay_under_another(own.shop.receipt(at), own.day(20))
 
 
 def _file_other_kinds(own: TaxShop) -> None:

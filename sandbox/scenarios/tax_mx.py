@@ -26,6 +26,7 @@ def _plant(own: TaxShop) -> None:
     _plant_forms(own)
     _sell_with_advance(own)
     _sum_up_receipts(own)
+    own.pay_under_another(own.draft(own.day(19), buyer=None, buyer_tax_id=PUBLIC["mx"]), own.day(20))
 
 
 def _defer(own: TaxShop, on: int, *, after: int = 0) -> LocalDocument:

@@ -58,6 +58,7 @@ class Case:
 
     country: str = "cl"
     as_of: date = date(2026, 10, 6)
+    voucher_model: str = "voucher"
     tariff: dict[str, Any] = field(default_factory=dict)
     rules: dict[str, Any] = field(default_factory=dict)
     rows: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in _SCHEMAS})
@@ -142,6 +143,7 @@ class Case:
             tariff=to_tariff(self.tariff),
             rules=to_rules(self.rules),
             calendar=calendar_of(self.country),
+            voucher_model=self.voucher_model,
             **{
                 name: frame(self.rows[name], schema) if self.rows[name] else _without_rows(name).copy(deep=False)
                 for name, schema in _SCHEMAS.items()

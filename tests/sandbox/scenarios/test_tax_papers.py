@@ -60,7 +60,7 @@ def test_the_archive_of_mexico_is_one_stamped_file_a_document() -> None:
     assert {root.tag for root in roots} == {"{http://www.sat.gob.mx/cfd/4}Comprobante"}
     assert all(len(local(root, "TimbreFiscalDigital")) == 1 for root in roots)
     kinds = Counter(root.get("TipoDeComprobante") for root in roots)
-    assert kinds == {"I": 43, "P": 10, "E": 2}
+    assert kinds == {"I": 44, "P": 10, "E": 2}
     complements = [root for root in roots if root.get("TipoDeComprobante") == "P"]
     assert {(root.get("Total"), root.get("Moneda")) for root in complements} == {("0", "XXX")}
     assert all(local(root, "Pago")[0].get("NumOperacion", "").startswith("MX") for root in complements)

@@ -140,7 +140,7 @@ def write(found: list[TaxFound]) -> str:
         "", "## Causes of tax differences", "",
         "`tax-cl` and `tax-mx` plant each cause of a tax difference, and a sale whose document is another than it",
         "needs; what the tie-out, the complements and the run name is held against them, from XML, books, registers",
-        "and returns as files. Not counted as false: sums of vouchers, unpaid documents, card sales without a document,",
+        "and returns as files. Not counted as false: sums of vouchers, unpaid documents, card sales without one,",
         "single units of rounding, and another cause of what one is planted on, which may follow from it.", "",
         "| scenario, seed | planted | missed | false | figures with a rest |", "|---|---|---|---|---|",
     ]  # fmt: skip

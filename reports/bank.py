@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from reconcile.desk.ties import may_bring
+from reconcile.desk.ties import share_of
 from reconcile.kept import chunks, extracts
 from reconcile.tables.books import BankFile, BankLine
 from reconcile.tables.desk import Decision
@@ -124,8 +124,8 @@ def find_free_lines(session: Session, run: Run, payout: Row, later: Later) -> li
     """Find the lines that a person may tie a payout to: they bring none, and their amount is near enough."""
     lines = _read(session, run, later)
     free = lines.filter(pc.and_(pc.is_null(lines["payout_id"]), pc.equal(lines["currency"], payout["currency"])))
-    near = _find_nearest(free, "amount_signed", payout["payout_amount"], "movement_id")
-    return [line for line in chunks.to_rows(near) if may_bring(run, line["amount_signed"], payout["payout_amount"])]
+    paid = payout["payout_amount"]
+    return list(chunks.to_rows(_find_nearest(free, "amount_signed", paid, paid * share_of(run), "movement_id")))
 
 
 def find_candidates(session: Session, run: Run, line: Row, later: Later) -> list[Row]:
@@ -133,14 +133,17 @@ def find_candidates(session: Session, run: Run, line: Row, later: Later) -> list
     payouts = extracts.read(session, run, chunks.PAYOUT)
     is_free = pc.and_(pc.is_null(payouts["bank_movement_id"]), pc.equal(payouts["status"], "succeeded"))
     free = payouts.filter(pc.and_(is_free, pc.equal(payouts["currency"], line["currency"])))
-    taken = {payout for payout in later.get(run.connection, {}).values() if payout}
-    nearest = _find_nearest(free, "payout_amount", line["amount_signed"], "payout_id").to_pylist()
-    fit = (row for row in nearest if may_bring(run, line["amount_signed"], row["payout_amount"]))
-    return [{**row, "connection": run.connection} for row in fit if row["payout_id"] not in taken]
+    taken = pa.array([payout for payout in later.get(run.connection, {}).values() if payout], pa.string())
+    free = free.filter(pc.invert(pc.is_in(free["payout_id"], value_set=taken)))
+    most = pc.multiply(free["payout_amount"], share_of(run))
+    nearest = _find_nearest(free, "payout_amount", line["amount_signed"], most, "payout_id").to_pylist()
+    return [{**row, "connection": run.connection} for row in nearest]
 
 
-def _find_nearest(table: pa.Table, column: str, amount: int, identity: str) -> pa.Table:
+def _find_nearest(table: pa.Table, column: str, amount: int, most: float | pa.ChunkedArray, identity: str) -> pa.Table:
+    """Return the nearest rows of those that differ by a hundredth of `most` at most."""
     far = table.append_column("far", pc.abs(pc.subtract(table[column], amount)))
+    far = far.filter(pc.less_equal(pc.multiply(far["far"], 100), most))
     return far.sort_by([("far", "ascending"), (identity, "ascending")]).slice(0, _NEAREST)
 
 

@@ -21,7 +21,7 @@ KEEPERS = 7 if shutil.which("cc") else 5
 RUNS: dict[str, tuple[list[str], dict[str, int]]] = {
     "accuracy/bench_accuracy.py": (
         ["--only", "mexico", "--seeds", "1", "--held-out", "1001-1001", "--processes", "1", "--no-peers",
-         "--out", "account.md", "--kept", "kept.pickle"],
+         "--merchants", "1", "--out", "account.md", "--kept", "kept.pickle"],
         {r"^account\.md: \d+ s$": 1, r"^\| mexico 2 \| ": 1, r"^\| (dev|held out) base mexico \| ": 2},
     ),
     "backfill/bench_backfill.py": (

@@ -2,17 +2,18 @@
 # ruff: noqa: E501 - the page's own lines
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 from typing import Any
 
+from tests.benchmarks.accuracy import learned_payers
 from tests.benchmarks.accuracy.baselines import Graded
 from tests.benchmarks.accuracy.noise import Judged
 from tests.benchmarks.accuracy.page_texts import EXTERNAL, LEAD, METHOD, PROPERTIES
 from tests.benchmarks.accuracy.scoring import AUTOMATIC, Score, wilson
 
 
-def write(measured: Any, held_out: str) -> str:
+def write(measured: Any, held_out: str, learned: Sequence[learned_payers.Row]) -> str:
     groups = [
         (f"{kind}, {rates}", list(_by(measured, "seed", kind=kind, rates=rates).values()))
         for kind in ("dev", "held out")
@@ -27,6 +28,7 @@ def write(measured: Any, held_out: str) -> str:
     parts += ["## Damages that the rules were not written for\n", _noise(measured)]
     parts += [EXTERNAL]
     parts += ["## Beside others on the same files\n", _peers(measured.peers, measured.no_peers)]
+    parts += [learned_payers.write(learned)]
     parts += [METHOD.format(held_out=held_out.replace("-", " to ")), PROPERTIES]
     parts.append(f"Measured in {measured.seconds:.0f} s, peers included.\n")
     return "\n".join(part for part in parts if part)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
-from tests.benchmarks.accuracy import account, tax
+from tests.benchmarks.accuracy import account, learned_payers, tax
 from tests.benchmarks.accuracy.baselines import Graded
 from tests.benchmarks.accuracy.measuring import Found, Task, measure_peers, run_task
 
@@ -107,6 +107,7 @@ def main() -> None:
     parser.add_argument("--resume", action="store_true", help="go on with the last measurement that was broken off")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "accuracy.md")
     parser.add_argument("--kept", type=Path, default=KEPT, help="what was measured, for --resume")
+    parser.add_argument("--merchants", type=int, default=learned_payers.SEEDS, help="seeds of payers' rules")
     asked = parser.parse_args()
     first, last = map(int, asked.held_out.split("-"))
     measured = _read_kept(asked.kept) if asked.resume and asked.kept.exists() else Measured()
@@ -119,8 +120,9 @@ def main() -> None:
         measured.peers = measure_peers(PEER_TRADE, PEER_SEEDS, python)
     measured.seconds += time.perf_counter() - started
     asked.kept.write_bytes(pickle.dumps(measured))
+    of_payers = learned_payers.measure(asked.merchants)
     of_tax = tax.write([tax.judge_tax(name, seed) for name in tax.NAMES for seed in tax.SEEDS])
-    asked.out.write_text(account.write(measured, asked.held_out) + of_tax, encoding="utf-8")
+    asked.out.write_text(account.write(measured, asked.held_out, of_payers) + of_tax, encoding="utf-8")
     sys.stdout.write(f"{asked.out}: {measured.seconds:.0f} s\n")
 
 

@@ -1,6 +1,7 @@
 """Why a row is what it is: what the run published of it, and a payment compared with documents it could have meant."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -15,9 +16,9 @@ from reconcile.commands.printed import to_words
 from reconcile.kept import chunks, records, snapshots
 from reconcile.kept.families import facts_of_family
 from reconcile.kept.records import Fact
-from reconcile.rules.cross_checks import check_pair, choose_candidates, name_first_failed
+from reconcile.rules.cross_checks import Check, check_pair, choose_candidates, name_first_failed
 from reconcile.rules.inputs import PAYMENT_TYPES, rows_of
-from reconcile.rules.outcomes import Failure
+from reconcile.rules.outcomes import Failure, Stage
 from reconcile.rules.terms import to_rules
 from reconcile.tables.runs import Run
 
@@ -52,9 +53,12 @@ def _compare(session: Session, data_dir: Path, run: Run, identity: str, calendar
     item = rows_of(mine)[0]
     rules = to_rules(snapshots.read_manifest(data_dir, run.connection, run.id)["chosen_rules"])
     applied: dict[str, int] = {}
+    borrowed: dict[str, str] = {}
     for line in chunks.find_lines(session, run, "resource_id", identity):
         if line["doc_key"] and line["applied_amount"]:
             applied[line["doc_key"]] = applied.get(line["doc_key"], 0) + int(line["applied_amount"])
+            if line["match_stage"] == Stage.PAYER:
+                borrowed[line["doc_key"]] = line["match_rule"].split(":")[1]
     documents = snapshots.read_frame(data_dir, run.connection, run.id, "documents")
     decided = _read_decisions(snapshots.read_frame(data_dir, run.connection, run.id, "decisions"), identity)
     chosen = choose_candidates(item, documents, rules)
@@ -63,11 +67,20 @@ def _compare(session: Session, data_dir: Path, run: Run, identity: str, calendar
         result = chunks.find_document(session, run, document.doc_key)
         own = applied.get(document.doc_key, 0)
         balance = int(result["balance"]) + own if result is not None else int(document.total)
-        checks = list(check_pair(item, document, balance=balance, rules=rules, calendar=calendar))
+        asked = check_pair(item, document, balance=balance, rules=rules, calendar=calendar)
+        checks = [_name_payer(check, borrowed.get(document.doc_key)) for check in asked]
         about = f"compared with {document.doc_key}" + (" (applied)" if own else "")
         word = None if own else decided.get(document.doc_key, decided.get(_ANY_DOCUMENT))
         yield Fact(about, "first_failed", word or name_first_failed(checks))
         yield from (Fact(about, check.name, str(check)) for check in checks)
+
+
+def _name_payer(check: Check, number: str | None) -> Check:
+    """Let the customer agree where an accepted rule counts the payer as that customer, and name the rule."""
+    if number is None or check.name != "customer":
+        return check
+    named = f"{check.payment} (counts as {check.document} by payers' rule {number})"
+    return replace(check, payment=named, holds=True)
 
 
 def _read_decisions(decisions: DataFrame, identity: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from consumer.facts.store import Row, Turn, take_turn
 from reconcile.desk.decisions import DecisionError, Kind, Pair, Signature, find_payout, record_decision
 from reconcile.kept import chunks, extracts
 from reconcile.kept.records import last_run, read_summary
-from reconcile.rules.terms import BPS, Rules
+from reconcile.rules.terms import BPS, RuleSet
 from reconcile.tables.desk import Decision
 from reconcile.tables.runs import Run
 
@@ -44,7 +44,7 @@ def tie(session: Session, pair: Pair, signed: Signature, *, today: date, seen: i
 
 def share_of(run: Run) -> float:
     """Return by how many percent a run lets a deposit differ from its payout; the default if it is older than that."""
-    bps = read_summary(run)["tolerances"].get("bank_amount_bps", Rules().bank_amount_bps)
+    bps = read_summary(run)["tolerances"].get("bank_amount_bps", RuleSet().bank_amount_bps)
     return bps * 100 / BPS
 
 

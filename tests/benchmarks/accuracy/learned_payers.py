@@ -121,8 +121,8 @@ _HEAD = """\
 the others wrong in 0.3 % or 30 % of payments. People's word about a payment is wrong at the rate of the first column.
 The columns of decisions are the share of payments whose rule is within the setting (`payer_error_bps`); *worst* is
 the share of these that is really wrong in the worst merchant, *within* in how many it is under the setting. Each rule
-has its own 95 % bound, not corrected for how many rules there are: at the worst setting at least one of the {payers} was
-beyond its own at some look in {beyond} of {seeds} merchants.
+has its own 95 % bound, not corrected for how many rules there are: at the worst setting at least one of the {payers}
+was beyond its own at some look in {beyond} of {seeds} merchants.
 """
 _FOOT = """\
 A wrong word counts as an error of the rule, so a setting below the share of wrong words lets no rule qualify, however

@@ -20,6 +20,7 @@ from reconcile.kept.records import find_run, last_run
 from reconcile.runs.close_period import close_period
 from reconcile.runs.pending import Pending, find_pending
 from reconcile.runs.run import run
+from tests.merchant import rows_of
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
@@ -106,6 +107,20 @@ def test_a_rule_is_proposed_accepted_and_used(trade: "World", installation: Inst
     third = _reconcile(installation, main)
     assert third not in (first, second)
     assert _line(installation, third, "pi_3") == ("no_document", "none")
+
+
+def test_explain_names_the_rule(
+    trade: "World", installation: Installation, main: Connection, call: Callable[..., Answer]
+) -> None:
+    """The customers of a payment and its document differ, and the test says by which rule they agree."""
+    del trade
+    _learn(installation, _reconcile(installation, main))
+    _decide(installation, RuleState.ACCEPTED, at=datetime.now(UTC))
+    _reconcile(installation, main)
+    facts = rows_of(call("explain", "pi_3", "--json"))
+    compared = {row["fact"]: row["value"] for row in facts if row["about"] == "compared with cl:33::3 (applied)"}
+    said = "holds: payment 22222222-2 (counts as 11111111-1 by payers' rule #1), document 11111111-1"
+    assert (compared["customer"], compared["first_failed"]) == (said, "none")
 
 
 @pytest.mark.both_databases

@@ -1,14 +1,17 @@
 """A payout tied to a line of the bank on the pages: offered on both sides, counted at once, named, taken back."""
 
+import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from sqlmodel import select
 
 from consumer.facts.installation import Installation
 from reconcile.runs.run import run
+from reconcile.tables.runs import Run
 from tests.reconcile.conftest import World
 from tests.reports.pages.looking import text_in
 
@@ -70,3 +73,31 @@ def test_only_ties_that_would_be_taken_are_offered(reader: FlaskClient, csrf: Ca
     refused = _send(reader, csrf, line="line_2", reason="")
     assert "La línea es de 1.234.567 CLP y la liquidación de 5.000 CLP: pueden diferir en 10 % como máximo" in refused
     assert "Falta el motivo" not in refused
+
+
+def test_the_bound_holds_before_the_nearest_are_chosen(
+    bare_app: Flask, installation: Installation, login: Callable[..., FlaskClient]
+) -> None:
+    """Of a payout that is a little larger and twenty that are nearer but too small for the deposit, it is offered."""
+    world = World(installation.store)
+    world.payment("pi_1", 5000)
+    for number in range(20):
+        world.payout(f"po_small_{number}", 4531, ("payment_intent", "pi_1", 4531))
+    world.payout("po_large", 5540, ("payment_intent", "pi_1", 5540))
+    world.bank_file("00012345678", (date(2026, 9, 25), 5000))
+    world.complete(datetime(2026, 9, 29, 6, tzinfo=UTC))
+    run(installation, installation.settings.connection("main"), as_of=TODAY)
+    offered = login(bare_app).get(LINE).get_data(as_text=True)
+    assert 'value="po_large"' in offered
+    assert "po_small" not in offered
+
+
+def test_a_run_of_an_earlier_version_takes_the_default_bound(reader: FlaskClient, installation: Installation) -> None:
+    """A run whose summary has no bound is shown, with the default of 10 %."""
+    with installation.store.transaction() as session:
+        for kept in session.exec(select(Run)):
+            summary = json.loads(kept.summary)
+            del summary["tolerances"]["bank_amount_bps"]
+            kept.summary = json.dumps(summary)
+    page = text_in(reader.get("/bank/main/line_2").get_data(as_text=True))
+    assert "está a menos de 10 % de este monto" in page

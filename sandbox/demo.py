@@ -6,6 +6,7 @@ import json
 import socket
 import subprocess
 import time
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -26,6 +27,7 @@ from sandbox.state.store import Object
 READY_SECONDS = 60
 DAYS = 31
 FAULTS = {"drop": 0.1, "duplicate": 0.05, "reorder": 0.1}
+_COUNTRIES = {"cl": "Chile", "mx": "Mexico"}
 _DAY_SECONDS = 24 * 60 * 60
 
 
@@ -88,7 +90,17 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 def write_settings(path: Path, settings: Mapping[str, object]) -> None:
-    """Write settings as TOML that only its owner can read, tables last as the format wants."""
+    """Write settings as TOML that only its owner can read, tables last as the format wants.
+
+    Raise NotServedError if they are another country's than those that stand there: its trade would mix with this one.
+    """
+    earlier = tomllib.loads(path.read_text(encoding="utf-8"))["country"] if path.is_file() else settings.get("country")
+    if earlier != settings.get("country"):
+        held, wanted = (_COUNTRIES[str(code)] for code in (earlier, settings["country"]))
+        raise NotServedError(
+            f"{path.parent} holds a demo of {held}: choose another CUADRE_DATA_DIR for one of {wanted}"
+            " (with PostgreSQL another database too), or delete that folder"
+        )
     plain = [f"{name} = {_to_toml(value)}" for name, value in settings.items() if not isinstance(value, Mapping)]
     tables = [
         "\n".join([f"\n[{name}]", *(f"{key} = {_to_toml(item)}" for key, item in value.items())])

@@ -14,7 +14,8 @@ from consumer.commands.terminal import CommandError
 from consumer.facts.installation import Installation
 from consumer.facts.tables.sync import Checkpoint, Window
 from reconcile.tables.books import InvoiceFile
-from sandbox.demo import alone_in
+from sandbox.demo import alone_in, write_settings
+from tests.ports import free_port
 
 
 def _books() -> InvoiceFile:
@@ -67,3 +68,22 @@ def test_a_second_demo_of_one_folder_is_refused(tmp_path: Path) -> None:
     assert sorted(path.name for path in data.iterdir()) == ["demo.lock", "secret_key"]
     with alone_in(data):
         assert data.exists()
+
+
+def test_a_demo_of_another_country_is_refused(tmp_path: Path) -> None:
+    """The folder of Chile's demo takes no month of Mexico: the sentence names it, and nothing in it changes."""
+    data = tmp_path / "data"
+    write_settings(data / "demo.toml", {"country": "cl"})
+    before = (data / "demo.toml").read_bytes()
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("CUADRE_")}
+    refused = subprocess.run(
+        [sys.executable, "-m", "cuadre", "demo", "--once", "--scenario", "mexico", "--port", str(free_port())],
+        cwd=tmp_path, capture_output=True, text=True, env=clean | {"CUADRE_DATA_DIR": str(data)}, check=False,
+    )  # fmt: skip
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.splitlines()[-1] == (
+        f"Error: {data} holds a demo of Chile: choose another CUADRE_DATA_DIR for one of Mexico (with PostgreSQL"
+        " another database too), or delete that folder"
+    )
+    assert (data / "demo.toml").read_bytes() == before
+    assert sorted(path.name for path in data.iterdir()) == ["demo.lock", "demo.toml", "secret_key"]

@@ -120,22 +120,32 @@ def currency_of(definition: Definition, connections: Iterable[Connection]) -> Ca
     return lambda row: row.get("currency") or own[row["connection"]]
 
 
+def zones_of(connections: Iterable[Connection]) -> dict[str, str]:
+    """Say by which clocks people's files write moments; where there are several, by which those of a connection."""
+    zones = {connection.name: connection.country.zone for connection in connections}
+    different = " ".join(dict.fromkeys(zones.values()))
+    return {"zones": different} | ({f"zone {name}": zone for name, zone in zones.items()} if " " in different else {})
+
+
 def facts_of(query: Query, runs: Sequence[Run]) -> dict[str, str]:
     """Say what a report was made from, as its file, its archive row and its page name it."""
     needs_run = query.name not in WITHOUT_RUN
     of_run = {run.connection: run for run in runs}
-    return {
-        "runs": " ".join(f"{run.connection}:{run.id}" for run in runs),
-        "run_numbers": "-".join(f"r{run.number:04d}" for run in runs),
-        "connections": "-".join(connection.name for connection in query.connections),
-        "countries": "-".join(dict.fromkeys(connection.country_code for connection in query.connections)),
-        "modes": " ".join(dict.fromkeys(connection.mode for connection in query.connections)),
-        "zones": " ".join(dict.fromkeys(connection.country.zone for connection in query.connections)),
-        "calendars": "; ".join(dict.fromkeys(run.calendar for run in runs)),
-        "incomplete": " ".join(run.connection for run in runs if not run.complete),
-        "missing": " ".join(c.name for c in query.connections if c.name not in of_run and needs_run),
-        "rounding": ROUNDING,
-    } | {name: value for run in runs for name, value in _name_inputs(run)}
+    return (
+        {
+            "runs": " ".join(f"{run.connection}:{run.id}" for run in runs),
+            "run_numbers": "-".join(f"r{run.number:04d}" for run in runs),
+            "connections": "-".join(connection.name for connection in query.connections),
+            "countries": "-".join(dict.fromkeys(connection.country_code for connection in query.connections)),
+            "modes": " ".join(dict.fromkeys(connection.mode for connection in query.connections)),
+            "calendars": "; ".join(dict.fromkeys(run.calendar for run in runs)),
+            "incomplete": " ".join(run.connection for run in runs if not run.complete),
+            "missing": " ".join(c.name for c in query.connections if c.name not in of_run and needs_run),
+            "rounding": ROUNDING,
+        }
+        | zones_of(query.connections)
+        | {name: value for run in runs for name, value in _name_inputs(run)}
+    )
 
 
 def _name_inputs(run: Run) -> Iterator[tuple[str, str]]:

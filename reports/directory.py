@@ -1,6 +1,6 @@
 """Every list there is, by its name, and a whole list as a report, so that it becomes a file like any other."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
@@ -30,14 +30,14 @@ class TooLongError(RefusalError):
     """A list with more rows than a file of it may hold."""
 
 
-def to_report(session: Session, listing: Listing, wanted: Wanted, *, as_of: date) -> Report:
+def to_report(session: Session, listing: Listing, wanted: Wanted, zones: Mapping[str, str], *, as_of: date) -> Report:
     """Give a whole list as a report, so that it becomes a file like any other."""
     if (total := count(session, listing, wanted)) > MOST_ROWS:
         raise TooLongError("reports.list_too_long", list=listing.name, rows=total, most=MOST_ROWS)
     definition = Definition(listing.name, listing.columns)
     rows = read(session, listing, replace(wanted, number=1, size=MOST_ROWS)).rows
     table = to_table(definition, rows, currency=lambda _row: "")
-    facts = {"runs": "", "run_numbers": "", "countries": "", "incomplete": "", "missing": ""}
+    facts = {"runs": "", "run_numbers": "", "countries": "", "incomplete": "", "missing": "", **zones}
     return Report(definition, table, WHOLE, as_of, facts=facts | {"connections": "-".join(wanted.connections)})
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from itertools import islice
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -70,6 +71,31 @@ def in_short(report: Report) -> Report:
             cut = pc.binary_join_element_wise(begun, MARK, "")
             table = table.set_column(place, column.name, pc.if_else(is_long, cut, texts))
     return replace(report, table=table)
+
+
+def in_local_time(report: Report) -> Report:
+    """Write moments as the clocks of their connections show them, which is how people read them."""
+    table, zones = report.table, report.facts.get("zones", "UTC").split()
+    if "connection" not in table.column_names:
+        zones = zones[:1]
+    for place, column in enumerate(report.definition.columns):
+        if column.kind is not Kind.INSTANT:
+            continue
+        local = _to_local(table[column.name], zones[0])
+        for zone in zones[1:]:
+            own = [name for name in pc.unique(table["connection"]).to_pylist() if report.facts[f"zone {name}"] == zone]
+            is_there = pc.is_in(table["connection"].combine_chunks(), value_set=pa.array(own, pa.string()))
+            local = pc.if_else(is_there, _to_local(table[column.name], zone), local)
+        table = table.set_column(place, column.name, local)
+    return replace(report, table=table)
+
+
+def _to_local(moments: pa.ChunkedArray, zone: str) -> pa.Array:
+    """Move moments by the offset of each hour; the clocks of these zones change at full hours."""
+    exact = moments.combine_chunks().cast(pa.timestamp("us", "UTC"))
+    hours = pc.floor_temporal(exact, unit="hour").dictionary_encode()
+    own = [at.astimezone(ZoneInfo(zone)).utcoffset() for at in hours.dictionary.to_pylist()]
+    return pc.add(exact.cast(pa.timestamp("us")), pc.take(pa.array(own, pa.duration("us")), hours.indices))
 
 
 def to_csv(report: Report, profile: Profile, language: str) -> Iterator[bytes]:

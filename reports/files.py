@@ -60,7 +60,7 @@ def pieces(reports: Sequence[Report], shape: Shape) -> Iterator[bytes]:
     """Give a file's bytes; reports after the first become further sheets where the format has sheets."""
     profile = PROFILES[shape.profile]
     if profile.for_people and shape.format is not Format.PARQUET:
-        reports = [export.in_short(in_words(report, shape.language)) for report in reports]
+        reports = [export.in_local_time(export.in_short(in_words(report, shape.language))) for report in reports]
     else:
         reports = [in_english(report) for report in reports]
     match shape.format:

@@ -214,8 +214,7 @@ def _words() -> dict[str, object]:
         "subject_word": lambda text: phrases.subject(text, language),
         "stored_words": lambda text, own: stored.sentence(text, language, desk.currency_of(own)),
         "history_word": lambda text: phrases.history(text, language),
-        # Files keep UTC; a page writes the same moment in the zone of its connection.
-        "heading": lambda table, name: label_of(table, name, language).removesuffix(" (UTC)"),
+        "heading": lambda table, name: label_of(table, name, language),
         "cell_word": lambda report, column, row: cells.cell(report, column, row, language),
         "apart_words": lambda names: words.name_differences(names, language),
         "with_links": links.with_links,

@@ -99,7 +99,10 @@ def _download_list(listing: Listing, file_format: str) -> ResponseReturnValue:
         need(Role.ADMIN)
     wanted = lists.wanted(listing)
     with desk.installation().store.reading() as session:
-        return _send(lambda: to_report(session, listing, wanted, as_of=desk.today()), _shape(file_format), wanted.asked)
+        zones = catalogue.zones_of(desk.connections())
+        return _send(
+            lambda: to_report(session, listing, wanted, zones, as_of=desk.today()), _shape(file_format), wanted.asked
+        )
 
 
 def _download_shown(name: str, shape: Shape) -> ResponseReturnValue:

@@ -13,7 +13,7 @@ import pytest
 
 from consumer.facts.installation import Installation
 from reports import catalogue, files
-from reports.export import PROFILES, Format, to_csv
+from reports.export import PROFILES, Format, in_local_time, to_csv
 from reports.files import Shape
 from reports.query import Query
 from reports.shapes import build
@@ -188,3 +188,22 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
         files.write(path, breaks())
     assert path.read_bytes() == b"earlier"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_people_read_the_clock_of_each_connection() -> None:
+    """One moment in two countries is written by each one's clock, before and after it changes; programs get UTC."""
+    at = ["2026-09-05T12:30:15Z", "2026-09-07T12:30:15Z"]
+    blank = dict.fromkeys(CATALOGUE["in-transit"].names)
+    rows = [
+        {**blank, "connection": name, "resource_id": f"pi_{name}{day}", "occurred_at_utc": moment, "currency": "CLP"}
+        for name in ("cl", "mx")
+        for day, moment in enumerate(at)
+    ]
+    table = build.to_table(CATALOGUE["in-transit"], rows, currency=lambda row: str(row["currency"]))
+    zones = {"cl": "America/Santiago", "mx": "America/Mexico_City"}
+    facts = {"zones": " ".join(zones.values())} | {f"zone {name}": zone for name, zone in zones.items()}
+    local = in_local_time(Report(CATALOGUE["in-transit"], table, Span(), TODAY, facts=facts)).table
+    by_id = dict(zip(local["resource_id"].to_pylist(), local["occurred_at_utc"].to_pylist(), strict=True))
+    assert {name: f"{moment:%d %H:%M:%S}" for name, moment in by_id.items()} == {
+        "pi_cl0": "05 08:30:15", "pi_cl1": "07 09:30:15", "pi_mx0": "05 06:30:15", "pi_mx1": "07 06:30:15",
+    }  # fmt: skip

@@ -110,14 +110,15 @@ def test_a_report_is_also_a_page(client: FlaskClient, path: str, shown: str) -> 
     assert shown in text_of(client, path)
 
 
-def test_a_page_does_not_call_local_time_utc(client: FlaskClient) -> None:
-    """A moment is in the zone of its connection, and its heading does not say otherwise as the file's does."""
+def test_pages_and_files_of_people_write_local_time(client: FlaskClient) -> None:
+    """A moment is in the zone of its connection on the page and in the file; programs read it in UTC."""
     page = text_of(client, "/view/in-transit")
     assert "Movimiento Ocurrido Día bancario" in page
     assert "07-10-2026 10:00" in page
     file = client.get("/reports/in-transit.csv?profile=cl").get_data(as_text=True)
-    assert "Movimiento;Ocurrido (UTC);Día bancario" in file
-    assert "07-10-2026 13:00:00" in file
+    assert "Movimiento;Ocurrido;Día bancario" in file
+    assert "07-10-2026 10:00:00" in file
+    assert "2026-10-07T13:00:00Z" in client.get("/reports/in-transit.csv").get_data(as_text=True)
 
 
 def test_the_events_page_warns_of_what_somebody_must_look_at(busy: FlaskClient) -> None:

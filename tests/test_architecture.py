@@ -81,7 +81,7 @@ HOMES = {
     "flask_login": ("app", "reports.pages"),
     "flask_wtf": ("app", "reports.pages"),
     "pandas": ("reconcile", "reports"),
-    "scipy": ("reconcile.rules", "reconcile.closing.cells"),
+    "scipy": ("reconcile.rules", "reconcile.closing.settled_rows"),
     "dask": ("reconcile.runs.cluster",),
     "distributed": ("reconcile.runs.cluster",),
     "pyarrow": ("reconcile", "reports"),

@@ -18,7 +18,7 @@ from consumer.facts.store import Turn, batches, one_of, take_turn, to_ids
 from consumer.facts.tables.erasures import Erasure
 from consumer.facts.tables.provider import Charge, PaymentIntent, PayoutItem, Refund
 from consumer.facts.tables.types import core_of
-from reconcile.closing.cells import can_freeze, freeze
+from reconcile.closing.settled_rows import can_freeze, freeze
 from reconcile.kept.records import last_closed
 from reconcile.kept.snapshots import rules_code
 from reconcile.reading.frames import read_inputs

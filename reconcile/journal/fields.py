@@ -10,7 +10,7 @@ from consumer.facts.messages import Message, translate
 from consumer.facts.money import digits_of
 from reconcile.journal.accounts import Account
 from reconcile.journal.booking import Booked, BookedEntry
-from reconcile.journal.cells import Fields, amount_of
+from reconcile.journal.layout_cells import Fields, amount_of
 from reconcile.journal.postings import ACCEPTED, KEYS, kind_of_entry, subject_of_entry
 
 _ONE_DAY = timedelta(days=1)

@@ -13,10 +13,10 @@ from consumer.facts.installation import Connection, Installation
 from reconcile.journal.accounts import Account, AccountMap
 from reconcile.journal.bank import BankBook, BankRecord
 from reconcile.journal.booking import BookedEntry, Bookkeeper
-from reconcile.journal.cells import Notes
 from reconcile.journal.entries import JournalError
 from reconcile.journal.exporting import DayEnd, Export
 from reconcile.journal.fields import About
+from reconcile.journal.layout_cells import Notes
 from reconcile.journal.layouts import Writer
 from reconcile.journal.profiles import Of, Profile
 from reconcile.journal.remembered import Made, last_export, pack, recall, remember

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from reconcile.journal.accounts import Account
 from reconcile.journal.booking import Booked, BookedEntry
-from reconcile.journal.cells import Cell, Fields, LayoutError, Notes, to_cell
 from reconcile.journal.exporting import EARLIEST
 from reconcile.journal.fields import About, describe_balance, describe_entry, describe_file, describe_lines, sum_lines
+from reconcile.journal.layout_cells import Cell, Fields, LayoutError, Notes, to_cell
 from reconcile.journal.postings import REVERSAL
 from reconcile.journal.profiles import PLACEHOLDERS, Column, Of, Profile, ProfileError, Record
 from reconcile.journal.sheets import MOST_ROWS, Sheet

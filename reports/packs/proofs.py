@@ -22,6 +22,7 @@ from reports.shapes import notation
 from reports.shapes.definitions import label_of, title_of
 from reports.shapes.spans import WHOLE, Row, Span
 from reports.wording import phrases
+from reports.wording.parameters import name_input
 
 if TYPE_CHECKING:
     from reports.packs.paper import Paper
@@ -77,7 +78,8 @@ def prove(installation: Installation, session: Session, run: Run, connection: Co
         paper.figures(_add_up(lines, language), ["", *(label_of(_LINES, name, language) for name in head[4:6])])
     _draw_people(paper, session, connection, lines, asked)
     paper.heading(translate("proof.hashes", language))
-    paper.facts([(name, digest) for name, digest in sorted(read_summary(run)["inputs"].items())])
+    digests = sorted(read_summary(run)["inputs"].items())
+    paper.facts([(name_input(name, language), digest) for name, digest in digests])
     paper.note(translate("proof.note", language))
     pem = installation.settings.signing_key
     return finish(paper.to_bytes(), load_private_key(pem.get_secret_value()) if pem else None)

@@ -3,6 +3,7 @@
 Only the columns named here hold words; a name, a reference or a tax id that happens to look like one stays as it is.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from consumer.facts.messages import say_stored, say_stored_in_json, word
-from consumer.facts.texts import say_erased
+from consumer.facts.texts import ERASED, say_erased
 from reports.shapes.build import CURRENCY, Report
 from reports.shapes.spans import Row
 from reports.wording import evidence, phrases, stored
@@ -125,7 +126,8 @@ _OF_PEOPLE = frozenset({
     "note", "description", "text", "reference", "return_raw", "tax_id", "evidence", "subject", "reason", "before",
     "after", "resolution", "ours", "theirs",
 })  # fmt: skip
-_ERASED = "ERASED[A-P]{10}|999[0-9]{9}|Z[A-Z]{3}000000"
+# Arrow's expressions look neither behind nor ahead; what they find too much stays as it is.
+_ERASED = re.sub(r"\(\?<?![^)]*\)", "", ERASED.pattern)
 # The provider's directory names them; one it does not list keeps its id.
 _BANKS = {"recipient_institution", "institution"}
 

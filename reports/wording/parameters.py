@@ -7,7 +7,7 @@ def fact(key: str, language: str) -> str:
     """Name a fact; what follows its first word names the connection and the part that it is about."""
     first, _, rest = key.partition(" ")
     connection, _, part = rest.partition(" ")
-    name = word("tolerance", part, language) if first == "tolerance" else _input(part, language)
+    name = word("tolerance", part, language) if first == "tolerance" else name_input(part, language)
     return ", ".join(filter(None, (word("fact", first, language), connection, name)))
 
 
@@ -40,5 +40,6 @@ def _share(text: str, language: str) -> str:
     return f"{share.replace('.', ',') if language == 'es-CL' else share} %"
 
 
-def _input(name: str, language: str) -> str:
+def name_input(name: str, language: str) -> str:
+    """Name a table that a run read."""
     return word("input" if is_translated(f"input.{name}", language) else "stream", name, language)

@@ -92,7 +92,7 @@ def test_several_documents_are_matched_seen_undone_and_run(page: Page) -> None:
         page.locator("form", has=page.get_by_role("button", name="Deshacer")).first.get_by_label("Motivo").fill("no")
         page.get_by_role("button", name="Deshacer").first.click()
         # The next address must not overtake the form.
-        expect(page.locator(".told")).to_be_visible(timeout=PATIENCE)
+        expect(page.locator(".notice")).to_be_visible(timeout=PATIENCE)
     expect(bar).to_have_count(0)
 
     tick(page, "Elegir Factura electrónica 1")

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from consumer.facts.money import format_decimal
 from reconcile.journal.accounts import Account
 from reconcile.journal.booking import BookedEntry
-from reconcile.journal.cells import LayoutError
 from reconcile.journal.fields import About
+from reconcile.journal.layout_cells import LayoutError
 from reconcile.journal.layouts import Writer
 from reconcile.journal.profiles import Profile, ProfileError, find_profile, find_profiles, profile_names, read_profile
 from tests.golden import check_golden

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reconcile.journal.cells import LayoutError
+from reconcile.journal.layout_cells import LayoutError
 from reconcile.journal.profiles import FOLDER, ProfileError, find_profile, read_profile
 from tests.reconcile.journal.histories import History, Ledger, Sale
 from tests.reconcile.journal.test_layouts import FIRST, LAST, render

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from consumer.facts import schema
 from consumer.facts.store import Store
 from tests.databases import make_database
+from tests.merchant import ROOT
 from tests.ports import free_port
 from tests.proof.cluster import Cluster, folder_of
 from tests.proof.senders import SECRET, Senders, deliver
@@ -87,6 +88,14 @@ class Installation:
     def serve(self, *, processes: int = 1, prepare: Callable[[], None] | None = None) -> None:
         """Start a receiver and return when it answers."""
         self.start("receive", processes=processes, prepare=prepare)
+        self.until(self.is_alive, "the receiver answers")
+
+    def serve_all(self, *, processes: int) -> None:
+        """Start `cuadre web` as it is, pages and all, and return when it answers."""
+        command = [sys.executable, "-m", "cuadre", "web", "--processes", str(processes), "--port", str(self.port)]
+        environ = {**os.environ, **self.environment()}
+        with (self.folder / "web.log").open("ab") as log:
+            self.running["receive"] = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=log, stderr=log)
         self.until(self.is_alive, "the receiver answers")
 
     def until(self, is_so: Callable[[], bool], what: str) -> None:

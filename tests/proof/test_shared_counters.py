@@ -1,12 +1,8 @@
 """Several processes of one server: what all of them counted, and the sessions that were left."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -17,8 +13,6 @@ from consumer.facts.store import Store
 from reports import people
 from tests.proof.test_wire import EVENT
 
-ROOT = Path(__file__).parents[2]
-
 
 def counted(metrics: bytes, name: str) -> float:
     return sum(float(line.split()[-1]) for line in metrics.decode().splitlines() if line.startswith(f"{name}{{"))
@@ -28,12 +22,7 @@ def counted(metrics: bytes, name: str) -> float:
 def test_counters_of_several_processes_add_up(migrated_url: str, install: Callable[[str], Any]) -> None:
     """Deliveries and forgeries taken by two processes are one number each, whoever answers; gauges stay one line."""
     installation = install(migrated_url)
-    command = [sys.executable, "-m", "cuadre", "web", "--processes", "2", "--port", str(installation.port)]
-    with (installation.folder / "web.log").open("ab") as log:
-        installation.running["receive"] = subprocess.Popen(
-            command, cwd=ROOT, env={**os.environ, **installation.environment()}, stdout=log, stderr=log
-        )
-    installation.until(installation.is_alive, "the receiver answers")
+    installation.serve_all(processes=2)
     for number in range(30):
         assert installation.post(json.dumps(EVENT | {"id": f"evt_{number}"}).encode())[0] == 200
         assert installation.post(b"{}", secret=b"whsec_other")[0] == 401
@@ -58,12 +47,7 @@ def test_a_session_that_was_left_is_over_in_every_process(migrated_url: str, ins
     installation = install(migrated_url)
     with closing(Store(migrated_url)) as store:
         people.ensure_user(store, "ana@tienda.test", "una clave larga", people.Role.ADMIN)
-        command = [sys.executable, "-m", "cuadre", "web", "--processes", "2", "--port", str(installation.port)]
-        with (installation.folder / "web.log").open("ab") as log:
-            installation.running["receive"] = subprocess.Popen(
-                command, cwd=ROOT, env={**os.environ, **installation.environment()}, stdout=log, stderr=log
-            )
-        installation.until(installation.is_alive, "the receiver answers")
+        installation.serve_all(processes=2)
         address = f"http://127.0.0.1:{installation.port}"
         with httpx.Client(base_url=address) as browser:
             form = {"email": "ana@tienda.test", "password": "una clave larga"}

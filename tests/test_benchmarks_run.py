@@ -68,6 +68,10 @@ RUNS: dict[str, tuple[list[str], dict[str, int]]] = {
         ["--connections", "3", "--payments", "100", "--rounds", "1", "--engines", "local,processes:2,dask:1"],
         {r"^\| (local|processes:2|dask:1) \| 3 × 100 \| 1 \| .* \| yes \| start ": 3, r"^\| \d+ \| [\d.]+ \| ": 7},
     ),
+    "scale/bench_horizon.py": (
+        ["--closed", "1", "--payments", "100", "--rounds", "1"],
+        {r"^\| [^|]+ \| [\d.]+ \(": 2, r"^ratio [\d.]+ in time, ": 1},
+    ),
     # A hundredth of a million would be held whole; from 17,500 on it is made as it is walked through.
     "sandbox/bench_sandbox_scale.py": (
         ["18000"],

@@ -4,6 +4,7 @@ Everything that opens the file goes through this module. A second copy of SQLite
 the first: POSIX locks belong to the process, and any close of the file ends them.
 """
 
+import os
 import random
 import threading
 import time
@@ -13,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from weakref import WeakSet
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
@@ -28,6 +30,26 @@ _MOST_FINDINGS = 20
 
 class UnsafeJournalError(sa.exc.SQLAlchemyError):
     """The file is in WAL mode and this SQLite can lose commits there; the message says what to install."""
+
+
+class _Turn:
+    """Who begins to write next in this process: one that polls for SQLite's lock is overtaken by one that just came."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        _TURNS.add(self)
+
+
+_TURNS: WeakSet[_Turn] = WeakSet()
+
+
+def _free_turns() -> None:
+    """After a fork: the thread that had the turn is not here."""
+    for turn in list(_TURNS):
+        turn.lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_free_turns)
 
 
 def _load_driver() -> ModuleType:
@@ -66,7 +88,7 @@ def make_engine(url: sa.URL) -> Engine:
         connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
     )
     is_safe = is_wal_safe(VERSION)
-    starting = threading.Lock()
+    starting, turn = threading.Lock(), _Turn()
 
     @sa.event.listens_for(engine, "connect")
     def _configure(raw: Any, _record: Any) -> None:
@@ -89,7 +111,11 @@ def make_engine(url: sa.URL) -> Engine:
     def _begin(connection: Connection) -> None:
         # A write that begins as a read can fail half-way with "locked" before its time-out, so writes lock at once.
         reading = connection.get_execution_options().get("cuadre_reading", False)
-        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+        if reading:
+            connection.exec_driver_sql("BEGIN")
+        else:
+            with turn.lock:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
         # A newer SQLite of another process may have switched WAL on since this connection was opened.
         if not is_safe and not reading and journal_of(connection) == "wal":
             raise UnsafeJournalError(_refusal(path))

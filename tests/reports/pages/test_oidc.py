@@ -323,6 +323,17 @@ def test_each_line_of_the_trail_names_the_subject(
     ]  # fmt: skip
 
 
+def test_the_page_of_the_trail_names_the_subject(
+    sso_app: Flask, login: Callable[..., FlaskClient], provider: str
+) -> None:
+    """An admin reads issuer and subject beside what a person of the provider did."""
+    assert enter(client := sso_app.test_client(), "beto")[0] == 302
+    assert client.get("/reports/payout-summary.csv").status_code == 200
+    rows = login(sso_app).get("/operation/trail").text.split("<tr")
+    [download] = [row for row in rows if "payout-summary" in row]
+    assert f"{provider} u-200" in download
+
+
 @pytest.mark.both_databases
 def test_two_first_logins_at_once_make_one_person(reconciled: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both come in, as the same person."""

@@ -73,11 +73,14 @@ def find_dossier(session: Session, runs: Sequence[Run], connection: str, doc_key
 
 def _notes(session: Session, document: LocalInvoice) -> Sequence[LocalInvoice]:
     """Find notes and re-issues that name this document."""
+    numbers, kinds = (
+        sa.literal(" ") + column + " " for column in (col(LocalInvoice.ref_number), col(LocalInvoice.ref_type))
+    )
     names = [name for name in (document.folio, document.uuid) if name]
     query = sa.select(LocalInvoice).where(
         col(LocalInvoice.connection) == document.connection,
-        col(LocalInvoice.ref_number).in_(names),
-        col(LocalInvoice.ref_type).in_(("", document.doc_type)),
+        sa.or_(*(numbers.contains(f" {name} ", autoescape=True) for name in names)),
+        sa.or_(col(LocalInvoice.ref_type) == "", kinds.contains(f" {document.doc_type} ", autoescape=True)),
         col(LocalInvoice.doc_key) != document.doc_key,
     )
     return session.scalars(query.order_by(col(LocalInvoice.issue_date), col(LocalInvoice.doc_key))).all()

@@ -26,6 +26,7 @@ from consumer.facts.tables.provider import (
     Transfer,
 )
 from reconcile.tables.books import LocalInvoice
+from reconcile.tables.fiscal import FiscalDocument
 from reconcile.tables.runs import Run
 from reports.shapes import notation
 
@@ -155,14 +156,15 @@ def name_runs(session: Session, connection: str, keys: Iterable[str], language: 
 
 
 def name_documents(session: Session, connection: str, doc_keys: Iterable[str], language: str) -> dict[str, str]:
-    """Name documents of the books; one they do not have is named by its key."""
-    keys, one = set(doc_keys), LocalInvoice
+    """Name documents of the books and of tax XML; one that neither has is named by its key."""
+    keys, named = set(doc_keys), dict[str, str]()
     # Only a UUID does not say kind and folio itself.
     unsaid = [key for key in keys if key.startswith("mx:uuid:")]
-    asked = sa.select(col(one.doc_key), col(one.doc_type), col(one.series), col(one.folio), col(one.uuid))
-    mine = (col(one.connection) == connection, col(one.doc_key).in_(unsaid))
-    rows = session.execute(asked.where(*mine)).all() if unsaid else []
-    named = {row.doc_key: name_document("mx", row.doc_type, row.series, row.folio, row.uuid, language) for row in rows}
+    for one, kind in ((FiscalDocument, col(FiscalDocument.kind)), (LocalInvoice, col(LocalInvoice.doc_type))):
+        asked = sa.select(col(one.doc_key), kind, col(one.series), col(one.folio), col(one.uuid))
+        mine = (col(one.connection) == connection, col(one.doc_key).in_(unsaid))
+        for key, doc_type, series, folio, uuid in session.execute(asked.where(*mine)) if unsaid else ():
+            named[key] = name_document("mx", doc_type, series, folio, uuid, language)
     return {key: named.get(key) or name_key(key, language) for key in keys}
 
 

@@ -30,7 +30,6 @@ DOORS = {
         "reconcile.tables",
         "reconcile.kept.chunks",
         "reconcile.kept.extracts",
-        "reconcile.kept.families",
         "reconcile.kept.records",
         "reconcile.kept.snapshots",
         "reconcile.rules.at_risk",

@@ -20,8 +20,10 @@ from consumer.facts.alarms import CAUSES
 from consumer.facts.messages import is_translated
 from consumer.facts.tables.jobs import DIED
 from consumer.sync.streams import STREAMS
+from reconcile.books.tax_documents import RELATIONS
 from reconcile.closing.figures import FIGURES
 from reconcile.fiscal.comparing import Verdict
+from reconcile.fiscal.complements import Break
 from reconcile.fiscal.declared import SOURCES
 from reconcile.fiscal.facts import causes, facts_of
 from reconcile.fiscal.witnesses import Witness
@@ -64,6 +66,8 @@ SECTIONS = {
     "payer_kind": "What a rule about payers says.",
     "payer_state": "How a rule about payers stands; feminine in Spanish.",
     "tax_state": "The state of a tax document.",
+    "relation": "What a tax document says of another, by country and the tax office's code.",
+    "chain": "What of an instalment does not follow from the one before it, in brackets after the cause.",
     "tax_verdict": "What became of one tax document of a file.",
     "channel": "Why a message about alarms did not reach its channel.",
     "casework": "Comments and files of an exception.",
@@ -253,7 +257,8 @@ def _find_of_tax() -> Iterator[tuple[str, str, set[str] | None]]:
         *(f"{part}.{code}" for code in causes() for part in ("tax_cause", "tax_do")),
         *(f"tax_duty.{duty.code}" for country in own for duty in country.duties),
         *(f"tax_group.{name}" for name in GROUPS), *(f"tax_source.{name}" for name in SOURCES),
-        "tax_register.cl", "tax_register.mx",
+        *(f"relation.{country}.{code}" for country, codes in RELATIONS.items() for code in codes),
+        *(f"chain.{name}" for name in Break), "tax_register.cl", "tax_register.mx",
     ]  # fmt: skip
     yield from (("reconcile/fiscal/tables.toml", word, set()) for word in words)
 

@@ -1,6 +1,7 @@
 """Money as integers of minor units with a currency: the digits of each currency, and decimal text both ways."""
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 
 from consumer.facts.messages import RefusalError
@@ -52,6 +53,16 @@ def format_decimal(amount: int, currency: str) -> str:
         return f"{sign}{abs(amount)}"
     whole, rest = divmod(abs(amount), 10**digits)
     return f"{sign}{whole}.{rest:0{digits}d}"
+
+
+def split_amount(amount: int, weights: Sequence[int]) -> list[int]:
+    """Return parts by weight whose sum is the amount; without any weight all of it is the last part."""
+    whole, parts = sum(weights), list[int]()
+    for weight in weights[:-1]:
+        part = (2 * amount * weight + whole) // (2 * whole) if whole else 0
+        amount, whole = amount - part, whole - weight
+        parts.append(part)
+    return [*parts, amount] if weights else []
 
 
 def group_digits(text: str, language: str) -> str:

@@ -1,5 +1,6 @@
 """Rows of an invoice file made into documents, or into rejects that say line, column, value and reason; pure."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -19,6 +20,8 @@ AMOUNTS = ("net", "exempt", "vat", "total")
 _PLAIN = frozenset({*AMOUNTS, "issue_date", "due_date"})
 # As a key it would be the same for every document that has none.
 _KEYS = frozenset({"order_ref", "ref_number", "series"})
+# Registers write the folios of several documents so.
+_SEVERAL = re.compile(r"[0-9]+(-[0-9]+)+")
 _NOTHING = frozenset({"nan", "none", "null", "undefined", "n/a", "n/d"})
 # Only in the Mexican tax authority's own lists do these say it; elsewhere a number may mean anything.
 _STATES = {"1": "vigente", "0": "cancelado"}
@@ -207,6 +210,8 @@ class RowReader:
             kind = words.to_kind(kind, self._convention.country)
         except WordError:
             return kind, _to_plain_uuid(number)
+        if _SEVERAL.fullmatch(number):
+            return kind, number.replace("-", " ")
         try:
             return kind, words.to_folio(number, "")[0] if number else ""
         except WordError:

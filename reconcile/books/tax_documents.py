@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 from consumer.facts.messages import RefusalError
 from consumer.facts.money import LARGEST_AMOUNT, digits_of
 from consumer.facts.taxids import TaxIdError, to_tax_id
+from reconcile.rules.kinds import CREDIT_NOTES
 
 # Attributes of an element; children by their local names.
 Attributes: TypeAlias = Mapping[str, str]
@@ -122,6 +123,15 @@ class TaxDocument:
         parts += [_list_values(one, _OF_PAYMENT) for one in self.payments]
         return hashlib.sha256(json.dumps([_FORMAT, *parts]).encode()).hexdigest()
 
+    def references(self) -> tuple[str, str]:
+        """Return kinds and numbers of what it refers to in the books: of a note that lowers several, all of them."""
+        several = {one.other_key: one for one in self.relations if one.other_key and one.kind in LOWERS[self.country]}
+        if self.ref_number or self.kind not in CREDIT_NOTES:
+            return self.ref_type, self.ref_number
+        return " ".join(one.other_type for one in several.values()).strip(), " ".join(
+            one.other_number for one in several.values()
+        )
+
     def replaced_keys(self) -> list[str]:
         """Return the keys of the documents that this one takes the place of."""
         return [one.other_key for one in self.relations if one.kind == SUBSTITUTES and self.country == "mx"]
@@ -147,6 +157,12 @@ def _list_values(of: object, names: tuple[str, ...]) -> list[str]:
     return [str(getattr(of, name)) for name in names]
 
 
+# What documents may say of others: CodRef in Chile, TipoRelacion in Mexico.
+RELATIONS: Mapping[str, tuple[str, ...]] = {
+    "cl": ("1", "2", "3"), "mx": ("01", "02", "03", "04", "05", "06", "07"),
+}  # fmt: skip
+# Relations by which a note takes from what is owed.
+LOWERS: Mapping[str, tuple[str, ...]] = {"mx": ("01", "03", "07"), "cl": ("1", "3", "")}
 # The relation of a document that takes another's place, in Mexico.
 SUBSTITUTES = "04"
 

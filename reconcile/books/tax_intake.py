@@ -194,13 +194,14 @@ def _list_books(new: Iterable[Found]) -> Iterator[Document]:
         document = one.document
         if document is None or one.direction != ISSUED or document.kind in NO_SALES or document.global_of:
             continue
+        ref_type, ref_number = document.references()
         yield Document(
             doc_key=document.doc_key, doc_type=document.kind, series=document.series.upper(), folio=document.folio,
             uuid=document.uuid, issue_date=document.issue_date, due_date=document.due_date,
             customer_tax_id=document.receiver_tax_id, customer_name=document.receiver_name, net=document.net,
             exempt=document.exempt, vat=document.vat, total=document.payable, currency=document.currency,
             is_void=True if one.verdict is not Verdict.TAKEN else None, order_ref=document.order_ref,
-            ref_type=document.ref_type, ref_number=document.ref_number,
+            ref_type=ref_type, ref_number=ref_number,
             payment_method=document.payment_method if document.country == "mx" else "",
             payment_form=document.payment_form,
         )  # fmt: skip

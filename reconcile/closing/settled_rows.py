@@ -25,7 +25,7 @@ from reconcile.reading.frozen import (
     payout_of,
 )
 from reconcile.rules.columns import Ints, Mask, shift_days
-from reconcile.rules.inputs import DAY, Inputs, Result
+from reconcile.rules.inputs import DAY, TEXT, Inputs, Result
 from reconcile.rules.inputs import DISPUTE as DISPUTE_LINE
 from reconcile.rules.outcomes import APPLIED, CLOSED, DEAD, LOST, Code, DocumentOutcome, FeeSource, Outcome, Recon
 
@@ -121,8 +121,9 @@ def _pair(kind: str, left: Series, other: str, right: Series) -> DataFrame:
 def _link_documents(documents: DataFrame) -> DataFrame:
     """Pair documents with those that bear the number they refer to, whichever of them is meant."""
     refs = documents[documents["ref_number"].notna()]
-    number = refs["ref_number"].str.strip().str.upper().str.lstrip("0")
-    asked = DataFrame({"left": refs["doc_key"], "number": number})
+    asked = DataFrame({"left": refs["doc_key"], "number": refs["ref_number"].str.upper().str.split()})
+    asked = asked.explode("number").astype(TEXT)
+    asked["number"] = asked["number"].str.lstrip("0")
     named = [DataFrame({"right": documents["doc_key"], "number": documents[name].str.upper().str.lstrip("0")})
              for name in ("folio", "uuid")]  # fmt: skip
     found = asked.merge(pd.concat(named).dropna(), on="number")

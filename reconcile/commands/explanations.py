@@ -13,8 +13,8 @@ from sqlmodel import Session
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.names import KEY, name_key
 from reconcile.commands.printed import to_words
+from reconcile.fiscal.families import facts_of_family
 from reconcile.kept import chunks, records, snapshots
-from reconcile.kept.families import facts_of_family
 from reconcile.kept.records import Fact
 from reconcile.rules.cross_checks import Check, check_pair, choose_candidates, name_first_failed
 from reconcile.rules.inputs import PAYMENT_TYPES, rows_of

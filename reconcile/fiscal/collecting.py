@@ -13,6 +13,8 @@ TRANSFER = "bank_transfer"
 CARDS = frozenset({"credit_card", "debit_card", "prepaid_card", "card"})
 _VOUCHER, _RECEIPTS, _EXEMPT = "48", frozenset({"39", "41"}), frozenset({"34", "41"})
 _CLAIMS = frozenset({"30", "32", "33", "34", "39", "41", "43", "55", "56", "110", "111", "I"})
+# Causes that move no tax of a month: what complements and forms of payment say wrongly.
+_OF_PAPERS = frozenset({"rep_late", "rep_chain_broken", "ppd_form_not_99", "payment_form_wrong"})
 
 
 class VoucherDay(NamedTuple):
@@ -138,6 +140,8 @@ def tie_computed(world: World, period: str) -> Tie:
             months[payment.period] = months.get(payment.period, 0) + payment.vat
     known = {paper.key for paper in world.register.papers}
     parts = [part for key, sale in sorted(sales.items()) for part in _explain(key, sale, papers, known, period)]
+    parts += [Part(one.code, 0, one.doc_key, one.tax, one.opened_on) for one in world.causes
+              if one.code in _OF_PAPERS and f"{one.opened_on:%Y-%m}" == period]  # fmt: skip
     unpriced = [one.period for one in papers.values() if not one.is_priced]
     unpriced += [one.period for one in world.complements if not one.is_priced]
     is_priced = period not in unpriced
@@ -169,7 +173,8 @@ def _office_entries(
             others = paper.vat * paper.third_party // paper.total if paper.third_party else 0
             yield paper.key, paper.period, paper.vat - others, None
         elif paper.kind == "E":
-            yield paper.ref_key or paper.key, paper.period, -paper.vat, None
+            for key, vat in paper.lowered or ((paper.ref_key or paper.key, paper.vat),):
+                yield key, paper.period, -vat, None
     seen: set[tuple[str, int, int]] = set()
     issued = {paper.key: paper.on for paper in papers.values() if paper.on}
     # Of two complements of one payment the one that was issued first stands.

@@ -1,12 +1,11 @@
 """Pure: the payment complements a Mexican merchant has to issue, those it issued, and what is wrong with either."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
-from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 DEFERRED, AT_ONCE = "PPD", "PUE"
 TO_DEFINE = "99"
@@ -57,21 +56,62 @@ class Collected(NamedTuple):
     paid: int
 
 
+class Break(StrEnum):
+    """What of an instalment does not follow from the one before it."""
+
+    CURRENCY = "currency"
+    INSTALMENT = "instalment"
+    BEFORE = "balance_before"
+    AFTER = "balance_after"
+
+
+class Instalment(Protocol):
+    """What a complement says of one payment of one document, however it is kept."""
+
+    @property
+    def doc_key(self) -> str: ...
+    @property
+    def paid_at(self) -> datetime: ...
+    @property
+    def instalment(self) -> int: ...
+    @property
+    def paid_currency(self) -> str: ...
+    @property
+    def balance_before(self) -> int: ...
+    @property
+    def paid(self) -> int: ...
+    @property
+    def balance_after(self) -> int: ...
+
+
+InstalmentT = TypeVar("InstalmentT", bound=Instalment)
+
+
+class Lowering(Protocol):
+    """A note, or its part, that takes from what is owed."""
+
+    @property
+    def on(self) -> date: ...
+    @property
+    def amount(self) -> int: ...
+
+
 class Issued(NamedTuple):
     """What one valid complement says one of its payments paid of one invoice."""
 
-    key: str
+    doc_key: str
     uuid: str
     on: date
     paid_key: str
-    at: datetime
+    paid_at: datetime
     form: str
     operation: str
     instalment: int
-    before: int
+    balance_before: int
     paid: int
-    after: int
+    balance_after: int
     vat: int
+    paid_currency: str
 
 
 class Cause(NamedTuple):
@@ -115,16 +155,18 @@ class Sale:
     payments: Sequence[Collected]
     issued: Sequence[Issued]
     pairs: Mapping[str, Sequence[Issued]]  # by payment id
+    notes: Sequence[Lowering] = ()
 
     @property
     def extra(self) -> set[str]:
         """Return the keys of complements that say again what an earlier one says."""
-        return {one.key for found in self.pairs.values() for one in found[1:]}
+        return {one.doc_key for found in self.pairs.values() for one in found[1:]}
 
     @property
-    def chain(self) -> list[Issued]:
+    def chain(self) -> list[tuple[Issued, Break | None]]:
         """Return the complements in the order of their instalments, without doubled ones."""
-        return sorted((one for one in self.issued if one.key not in self.extra), key=_place)
+        single = [one for one in self.issued if one.doc_key not in self.extra]
+        return list(check_chain(single, self.invoice.total, self.invoice.currency, self.notes))
 
 
 def due_day(on: date) -> date:
@@ -132,15 +174,24 @@ def due_day(on: date) -> date:
     return date(on.year + on.month // 12, on.month % 12 + 1, DUE_DAY)
 
 
-def join_sales(invoices: Sequence[Invoice], payments: Sequence[Collected], issued: Sequence[Issued]) -> list[Sale]:
+def join_sales(
+    invoices: Sequence[Invoice], payments: Sequence[Collected], issued: Sequence[Issued],
+    notes: Mapping[str, Sequence[Lowering]] | None = None,
+) -> list[Sale]:  # fmt: skip
     """Join invoices with their payments and complements, and each complement with the payment it is about."""
     paid, said = defaultdict(list), defaultdict(list)
     for payment in sorted(payments, key=lambda each: (each.at, each.payment_id)):
         paid[payment.doc_key].append(payment)
-    for one in sorted(issued, key=lambda each: (each.on, each.key)):
+    for one in sorted(issued, key=lambda each: (each.on, each.doc_key)):
         said[one.paid_key].append(one)
     return [
-        Sale(invoice, paid[invoice.key], said[invoice.key], _pair(paid[invoice.key], said[invoice.key]))
+        Sale(
+            invoice,
+            paid[invoice.key],
+            said[invoice.key],
+            _pair(paid[invoice.key], said[invoice.key]),
+            (notes or {}).get(invoice.key, ()),
+        )
         for invoice in sorted(invoices)
     ]
 
@@ -177,11 +228,7 @@ def _has_sum(payment: Collected, one: Issued) -> bool:
 
 
 def _has_day(payment: Collected, one: Issued) -> bool:
-    return payment.at.date() == one.at.date()
-
-
-def _place(one: Issued) -> tuple[int, date, str]:
-    return one.instalment, one.on, one.key
+    return payment.at.date() == one.paid_at.date()
 
 
 def plan_complements(sales: Sequence[Sale], *, today: date, known_until: date | None) -> Iterator[Complement]:
@@ -189,13 +236,13 @@ def plan_complements(sales: Sequence[Sale], *, today: date, known_until: date | 
     for sale in sales:
         if sale.invoice.method != DEFERRED:
             continue
-        chain = sale.chain
-        stands = {one.key: number for number, one in enumerate(chain, start=1)}
+        chain = [one for one, _ in sale.chain]
+        stands = {one.doc_key: number for number, one in enumerate(chain, start=1)}
         balance, number = sale.invoice.total - sum(one.paid for one in chain), len(chain)
         for payment in sale.payments:
             found, due_on = tuple(sale.pairs[payment.payment_id]), due_day(payment.at.date())
             if found:
-                place = stands[found[0].key]
+                place = stands[found[0].doc_key]
                 before = sale.invoice.total - sum(one.paid for one in chain[: place - 1])
                 differing = tuple(_compare(payment, found[0], place, before))
                 state = _judge(found, differing, due_on)
@@ -220,13 +267,13 @@ def _judge(found: Sequence[Issued], differing: Sequence[str], due_on: date) -> S
 def _compare(payment: Collected, one: Issued, instalment: int, before: int) -> Iterator[str]:
     """Yield the columns in which a complement says something else; an unknown form or operation is not compared."""
     pairs = {
-        "paid_at_local": (payment.at.date(), one.at.date()),
+        "paid_at_local": (payment.at.date(), one.paid_at.date()),
         "payment_form": (payment.form or one.form, one.form),
         "operation_number": (payment.operation.strip().upper(), one.operation.strip().upper()),
         "instalment_number": (instalment, one.instalment),
-        "balance_before": (before, one.before),
+        "balance_before": (before, one.balance_before),
         "paid": (payment.paid, one.paid),
-        "balance_after": (before - payment.paid, one.after),
+        "balance_after": (before - payment.paid, one.balance_after),
     }
     if not payment.operation or not one.operation:
         del pairs["operation_number"]
@@ -240,11 +287,13 @@ def find_causes(sales: Sequence[Sale], *, today: date, known_until: date | None)
         planned[row.invoice.key].append(row)
     for sale in sales:
         if sale.invoice.method == AT_ONCE:
-            yield from (Cause("rep_on_pue", one.key, one.paid, one.vat, one.on) for one in sale.issued)
+            yield from (Cause("rep_on_pue", one.doc_key, one.paid, one.vat, one.on) for one in sale.issued)
         yield from _find_unpunctual(planned[sale.invoice.key])
-        yield from (Cause("rep_duplicate", one.key, one.paid, one.vat, one.on)
-                    for one in sale.issued if one.key in sale.extra)  # fmt: skip
-        yield from _find_broken(sale)
+        yield from (Cause("rep_duplicate", one.doc_key, one.paid, one.vat, one.on)
+                    for one in sale.issued if one.doc_key in sale.extra)  # fmt: skip
+        if sale.invoice.method == DEFERRED:
+            yield from (Cause("rep_chain_broken", one.doc_key, one.paid, one.vat, one.on)
+                        for one, broken in sale.chain if broken)  # fmt: skip
         yield from _find_wrong_forms(sale)
 
 
@@ -254,20 +303,35 @@ def _find_unpunctual(rows: Sequence[Complement]) -> Iterator[Cause]:
         if row.state is State.MISSING:
             yield Cause("rep_missing", row.invoice.key, row.payment.paid, vat, row.due_on)
         elif row.issued and row.issued[0].on > row.due_on:
-            yield Cause("rep_late", row.issued[0].key, row.issued[0].paid, row.issued[0].vat, row.issued[0].on)
+            yield Cause("rep_late", row.issued[0].doc_key, row.issued[0].paid, row.issued[0].vat, row.issued[0].on)
 
 
-def _find_broken(sale: Sale) -> Iterator[Cause]:
-    """Yield complements whose balance is not that of the instalment before, or whose own sum is wrong."""
-    chain = sale.chain
-    if sale.invoice.method != DEFERRED or not chain:
-        return
-    starts = chain[0].instalment > 1 or chain[0].before == sale.invoice.total
-    broken = [] if starts else [chain[0]]
-    broken += [one for before, one in pairwise(chain)
-               if one.before != before.after or one.instalment == before.instalment]  # fmt: skip
-    broken += [one for one in chain if one.before - one.paid != one.after and one not in broken]
-    yield from (Cause("rep_chain_broken", one.key, one.paid, one.vat, one.on) for one in broken)
+def check_chain(
+    said: Iterable[InstalmentT], total: int, currency: str, notes: Sequence[Lowering] = ()
+) -> Iterator[tuple[InstalmentT, Break | None]]:
+    """Yield instalments in their order, each with what does not follow: the first begins at the total.
+
+    Where a number is left out, its complement may only not be here, so that any lower balance may be right. What notes
+    have lowered by then may be off the balance or not: both are done.
+    """
+    number, rest, netted = 1, total, 0
+    for one in sorted(said, key=lambda each: (each.instalment, each.paid_at, each.doc_key)):
+        if one.paid_currency != currency:
+            yield one, Break.CURRENCY
+            continue
+        lowered = sum(note.amount for note in notes if note.on <= one.paid_at.date())
+        if one.balance_before == rest - lowered + netted:
+            rest, netted = one.balance_before, lowered
+        yield one, _find_break(one, number, rest)
+        number, rest = one.instalment + 1, one.balance_after
+
+
+def _find_break(one: Instalment, number: int, rest: int) -> Break | None:
+    if one.instalment < number or (one.instalment > number and one.balance_before == rest):
+        return Break.INSTALMENT
+    if one.balance_before > rest or (one.instalment == number and one.balance_before != rest):
+        return Break.BEFORE
+    return None if one.balance_after == one.balance_before - one.paid else Break.AFTER
 
 
 def _find_wrong_forms(sale: Sale) -> Iterator[Cause]:
@@ -280,7 +344,7 @@ def _find_wrong_forms(sale: Sale) -> Iterator[Cause]:
     for payment in sale.payments:
         for one in sale.pairs[payment.payment_id][:1]:
             if one.form in VAGUE and payment.form:
-                yield Cause("payment_form_wrong", one.key, one.paid, one.vat, one.on)
+                yield Cause("payment_form_wrong", one.doc_key, one.paid, one.vat, one.on)
 
 
 def share_of_vat(invoice: Invoice, paid: int) -> int:

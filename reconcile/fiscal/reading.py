@@ -1,7 +1,9 @@
 """What all witnesses of a connection say, read from the tables: the one query module of the tax control."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
+from itertools import chain
 
 import msgspec
 import sqlalchemy as sa
@@ -9,14 +11,18 @@ from sqlmodel import Session, col, select
 
 from consumer.facts.clock import local_date, to_instant
 from consumer.facts.installation import Connection
+from consumer.facts.money import split_amount
 from consumer.facts.store import Row
 from consumer.facts.tables.provider import TaxInvoice
 from consumer.facts.tables.sync import Checkpoint
 from consumer.facts.taxids import TaxIdError, to_tax_id
 from reconcile.books.register_files import read_rows
 from reconcile.books.tax_registers import BOTH, METADATA, SIDES, SUMMARY
+from reconcile.fiscal.complements import AT_ONCE, DEFERRED, Cause, find_causes
 from reconcile.fiscal.converting import to_home
 from reconcile.fiscal.declared import read_declared
+from reconcile.fiscal.notes import NotePart, read_notes
+from reconcile.fiscal.sales import read_sales, read_youngest
 from reconcile.fiscal.witnesses import Complement, Fee, Paper, Payment, Said, State, Terms, World
 from reconcile.kept import chunks, extracts
 from reconcile.kept.records import last_run
@@ -60,6 +66,7 @@ def read_world(session: Session, connection: Connection, *, today: date, period:
         collected_as_of=run.started_at if run else None,
         fees=read_fees(session, run, connection.country.currency) if run else {},
         complements=list(_read_complements(session, connection)),
+        causes=list(_read_causes(session, connection, run, today)) if connection.country_code == "mx" else (),
         declared=read_declared(session, connection),
     )
 
@@ -261,11 +268,14 @@ def _read_xml(session: Session, connection: Connection) -> Said:
     home = connection.country.currency
     relations = select(FiscalRelation).where(FiscalRelation.connection == connection.name)
     refers = {one.doc_key: one.other_key for one in session.exec(relations.order_by(col(FiscalRelation.line).desc()))}
-    papers = [_of_xml(row, home, refers.get(row.doc_key, "")) for row in rows]
+    lowered: defaultdict[str, list[NotePart]] = defaultdict(list)
+    for part in chain.from_iterable(read_notes(session, connection.name).values()):
+        lowered[part.key].append(part)
+    papers = [_of_xml(row, home, refers.get(row.doc_key, ""), lowered[row.doc_key]) for row in rows]
     return Said(papers, max(row.updated_at for row in rows))
 
 
-def _of_xml(row: FiscalDocument, home: str, ref_key: str) -> Paper:
+def _of_xml(row: FiscalDocument, home: str, ref_key: str, lowered: Sequence[NotePart]) -> Paper:
     rate = "1" if row.currency == home else row.rate
     amounts = [to_home(one, row.currency, home, rate=rate) for one in (row.net, row.exempt, row.vat, row.total)]
     net, exempt, vat, total = (amount or 0 for amount in amounts)
@@ -275,8 +285,15 @@ def _of_xml(row: FiscalDocument, home: str, ref_key: str) -> Paper:
         exempt=exempt, vat=vat, total=total, state=_STATES.get(row.status, State.WAITING), on=row.issue_date,
         tax_id=row.receiver_tax_id if is_issued else row.issuer_tax_id, no_debit_right=row.no_debit_right,
         third_party=row.third_party, method=row.payment_method.upper(), is_global=bool(row.global_of),
-        ref_key=ref_key, is_priced=None not in amounts,
+        ref_key=lowered[0].doc_key if lowered else ref_key, is_priced=None not in amounts,
+        lowered=tuple(zip((part.doc_key for part in lowered), split_amount(vat, [part.amount for part in lowered]),
+                          strict=True)),
     )  # fmt: skip
+
+
+def _read_causes(session: Session, connection: Connection, run: Run | None, today: date) -> Iterator[Cause]:
+    sales = read_sales(session, connection, run, methods=(DEFERRED, AT_ONCE))
+    return find_causes(sales, today=today, known_until=read_youngest(session, connection))
 
 
 def _read_complements(session: Session, connection: Connection) -> Iterator[Complement]:

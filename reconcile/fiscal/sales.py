@@ -11,6 +11,7 @@ from consumer.facts.installation import Connection
 from consumer.facts.meaning import read_json
 from consumer.facts.tables.provider import PaymentIntent
 from reconcile.fiscal.complements import DEFERRED, FORMS, Collected, Invoice, Issued, Sale, join_sales
+from reconcile.fiscal.notes import read_notes
 from reconcile.kept import chunks
 from reconcile.rules.inputs import PAYMENT_TYPES
 from reconcile.rules.kinds import VOID_STATES
@@ -32,7 +33,8 @@ def read_sales(
         if document.status == _VALID and document.payment_method in methods and not document.global_of:
             invoices[document.doc_key] = _of_document(document)
     payments = _read_payments(session, connection, run, invoices) if run is not None and invoices else []
-    return join_sales(list(invoices.values()), payments, list(_read_issued(session, connection)))
+    issued = list(_read_issued(session, connection))
+    return join_sales(list(invoices.values()), payments, issued, read_notes(session, connection.name))
 
 
 def read_youngest(session: Session, connection: Connection) -> date | None:
@@ -112,5 +114,5 @@ def _read_issued(session: Session, connection: Connection) -> Iterator[Issued]:
         yield Issued(
             line.doc_key, document.uuid, document.issue_date, line.paid_key, line.paid_at.astimezone(zone),
             line.payment_form, line.operation, line.instalment, line.balance_before, line.paid, line.balance_after,
-            line.vat,
+            line.vat, line.paid_currency,
         )  # fmt: skip

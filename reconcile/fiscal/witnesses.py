@@ -6,6 +6,8 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import NamedTuple
 
+from reconcile.fiscal.complements import Cause
+
 
 class Witness(StrEnum):
     """Who says a figure."""
@@ -49,6 +51,8 @@ class Paper(NamedTuple):
     # The document that a note refers to, and its day.
     ref_on: date | None = None
     ref_key: str = ""
+    # The VAT that a note takes from each document it lowers, where it names several.
+    lowered: tuple[tuple[str, int], ...] = ()
     no_debit_right: bool = False
     third_party: int = 0
     method: str = ""
@@ -152,4 +156,6 @@ class World:
     collected_as_of: datetime | None = None
     fees: Mapping[str, Fee] = field(default_factory=dict)
     complements: Sequence[Complement] = ()
+    # What complements and forms of payment are wrong in, and no money says.
+    causes: Sequence[Cause] = ()
     declared: Mapping[str, Figures] | None = None

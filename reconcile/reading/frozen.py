@@ -204,8 +204,9 @@ def list_words(inputs: Inputs) -> frozenset[int]:
     if rest.any():
         decided = places[np.isin(words, list_names(inputs.documents)["word"].to_numpy())]
         rest[decided] = False
-    references, _ = _to_words(inputs.documents["ref_number"])
-    return frozenset([*words.tolist(), *references.tolist(), *_read_texts(sales[rest])])
+    references = inputs.documents["ref_number"].dropna()
+    named, _ = _to_words(pd.concat([references, references.str.split().explode().astype(TEXT)], ignore_index=True))
+    return frozenset([*words.tolist(), *named.tolist(), *_read_texts(sales[rest])])
 
 
 def _choose_talking(sales: DataFrame, said: Said) -> Mask:

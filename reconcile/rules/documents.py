@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from pandas import DataFrame, Series
 
+from consumer.facts.money import split_amount
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
 from reconcile.rules.columns import (
     Cells,
@@ -19,7 +20,7 @@ from reconcile.rules.columns import (
     sort_rows,
     to_day_numbers,
 )
-from reconcile.rules.inputs import DAY, Inputs
+from reconcile.rules.inputs import DAY, TEXT, Inputs
 from reconcile.rules.kinds import CREDIT_NOTES, DEBIT_NOTES, NO_CLAIMS, VOID_STATES
 from reconcile.rules.terms import RuleSet
 
@@ -30,7 +31,7 @@ _READ = ("doc_key", "doc_type", "folio", "uuid", "issue_date", "customer_tax_id"
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A valid credit note on a document."""
+    """A valid credit note on a document, or the part of one that names several."""
 
     doc: int
     day: int
@@ -154,44 +155,64 @@ def to_books(frame: DataFrame, codes: tuple[Ints, Ints], inputs: Inputs) -> Book
 
 
 def _link(frame: DataFrame) -> DataFrame:
-    """Pair each document that refers to another (`source`) with the one it refers to (`target`), where that is one."""
-    places = np.arange(len(frame))
-    has_ref = frame["ref_number"].notna().to_numpy()
+    """Pair each document that refers to others (`source`) with each of them (`target`), if all of them are here."""
     empty = DataFrame({"source": np.array([], dtype=np.int64), "target": np.array([], dtype=np.int64)})
-    if not has_ref.any():
+    refs = _list_references(frame)
+    if refs.empty:
         return empty
-    number = frame["ref_number"].str.strip().str.upper()
-    refs = DataFrame({"source": places, "number": number, "kind": frame["ref_type"].str.strip().str.upper()})[has_ref]
     named = DataFrame({
-        "target": places,
+        "target": np.arange(len(frame)),
         "uuid": frame["uuid"].str.upper(),
         "folio": frame["folio"].str.lstrip("0"),
         "kind": frame["doc_type"].str.upper(),
         "customer": frame["customer_tax_id"],
     })  # fmt: skip
     by_uuid = refs.merge(named.dropna(subset=["uuid"])[["target", "uuid"]], left_on="number", right_on="uuid")
-    loose = refs.assign(folio=refs["number"].str.lstrip("0"), payer=frame["customer_tax_id"][has_ref])
+    loose = refs.assign(folio=refs["number"].str.lstrip("0"))
     by_folio = loose.merge(named.dropna(subset=["folio"]), on=["kind", "folio"])
     # A folio that several series have is decided by the customer.
-    is_only = ~by_folio.duplicated("source", keep=False)
+    is_only = ~by_folio.duplicated(["source", "line"], keep=False)
     by_folio = by_folio[is_only | (by_folio["payer"].fillna("") == by_folio["customer"].fillna(""))]
-    pairs = pd.concat([by_uuid[["source", "target"]], by_folio[["source", "target"]]]).drop_duplicates()
-    return pairs[(pairs["source"] != pairs["target"]) & ~pairs.duplicated("source", keep=False)]
+    columns = ["source", "line", "target"]
+    pairs = pd.concat([by_uuid[columns], by_folio[columns]]).drop_duplicates()
+    pairs = pairs[(pairs["source"] != pairs["target"]) & ~pairs.duplicated(["source", "line"], keep=False)]
+    asked = refs.groupby("source")["line"].nunique()
+    is_whole = pairs.groupby("source")["line"].transform("nunique") == pairs["source"].map(asked)
+    return pairs.loc[is_whole, ["source", "target"]].drop_duplicates()
+
+
+def _list_references(frame: DataFrame) -> DataFrame:
+    """Return a row for each number that a document refers to; spaces stand between several, and between their kinds."""
+    has_ref = frame["ref_number"].notna().to_numpy()
+    number = frame["ref_number"][has_ref].str.upper().str.split()
+    kind = frame["ref_type"][has_ref].fillna("").str.strip().str.upper()
+    kinds = [said.split() if len(said.split()) == len(of) else [said] * len(of)
+             for said, of in zip(kind, number, strict=True)]  # fmt: skip
+    refs = DataFrame({"source": np.flatnonzero(has_ref), "number": number.array, "kind": kinds,
+                      "payer": frame["customer_tax_id"][has_ref].array})  # fmt: skip
+    refs = refs.explode(["number", "kind"], ignore_index=True).dropna(subset=["number"]).astype({"number": TEXT})
+    return refs.assign(kind=refs["kind"].astype(TEXT), line=np.arange(len(refs)))
 
 
 def _group_notes(links: DataFrame, frame: DataFrame, is_note: Mask, currency: Ints) -> dict[int, list[Note]]:
+    """Return the notes on each document; of one on several, each has its part by their totals."""
     days, totals = to_day_numbers(frame["issue_date"]), frame["total"].to_numpy(dtype=np.int64)
     grouped: dict[int, list[Note]] = {}
-    for source, target in links.sort_values(["target", "source"]).to_numpy():
-        if is_note[source] and currency[source] == currency[target]:
-            note = Note(int(source), int(days[source]), abs(int(totals[source])))
-            grouped.setdefault(int(target), []).append(note)
-    return {doc: sorted(written, key=lambda note: (note.day, note.doc)) for doc, written in grouped.items()}
+    written = links[is_note[links["source"].to_numpy(dtype=np.int64)]].sort_values(["source", "target"])
+    for source, named in written.groupby("source")["target"]:
+        docs = named.to_numpy(dtype=np.int64)
+        if (currency[docs] != currency[source]).any():
+            continue
+        parts = split_amount(abs(int(totals[source])), totals[docs].tolist())
+        for doc, part in zip(docs.tolist(), parts, strict=True):
+            grouped.setdefault(doc, []).append(Note(int(source), int(days[source]), part))
+    return {doc: sorted(notes, key=lambda note: (note.day, note.doc)) for doc, notes in grouped.items()}
 
 
 def _group_reissues(links: DataFrame, can_replace: Mask) -> dict[int, list[int]]:
     grouped: dict[int, list[int]] = {}
-    for source, target in links.sort_values(["target", "source"]).to_numpy():
+    single = links[~links.duplicated("source", keep=False)]
+    for source, target in single.sort_values(["target", "source"]).to_numpy():
         if can_replace[source]:
             grouped.setdefault(int(target), []).append(int(source))
     return grouped

@@ -123,13 +123,14 @@ def find_lonely_refunds(ledger: Ledger, applied: DataFrame) -> list[Finding]:
 
 def find_lonely_notes(ledger: Ledger, applied: DataFrame) -> list[Finding]:
     """Find credit notes on paid documents for which no money was given back."""
-    found = []
+    found: dict[int, list[tuple[Note, int]]] = defaultdict(list)
     first_paid = _find_first_days(ledger, applied)
     for doc in sorted(set(ledger.books.notes) & set(first_paid)):
         if ledger.balance(doc) < 0 and not ledger.books.is_void[doc]:
             late = [note for note in ledger.books.notes[doc] if note.day >= first_paid[doc]]
-            found += [_to_lonely_note(ledger, note, doc) for note in _keep_lonely(ledger, doc, late)]
-    return found
+            for note in _keep_lonely(ledger, doc, late):
+                found[note.doc].append((note, doc))
+    return [_to_lonely_note(ledger, parts) for parts in found.values()]
 
 
 def find_uncovered(ledger: Ledger, applied: DataFrame) -> dict[int, list[tuple[Reversal, int, int]]]:
@@ -207,7 +208,10 @@ def _count_notes(ledger: Ledger, doc: int) -> Evidence:
     return {"credit_notes": len(notes), "credited": sum(note.amount for note in notes)}
 
 
-def _to_lonely_note(ledger: Ledger, note: Note, doc: int) -> Finding:
+def _to_lonely_note(ledger: Ledger, parts: Sequence[tuple[Note, int]]) -> Finding:
+    """Return the finding of a note, with its parts on the documents for which no money was given back."""
+    note, doc = parts[0]
+    credited = sum(part.amount for part, _ in parts)
     frame = ledger.books.rows.iloc[ledger.books.place[note.doc]]
     key = str(frame["doc_key"])
     about = About(
@@ -215,14 +219,14 @@ def _to_lonely_note(ledger: Ledger, note: Note, doc: int) -> Finding:
         currency=str(frame["currency"]),
         doc_key=key,
         evidence={
-            "credit_note": note.amount,
+            "credit_note": credited,
             "document": str(ledger.books.keys[doc]),
-            "paid": int(ledger.paid[doc]),
-            "refunded": int(ledger.reopened[doc]),
+            "paid": sum(int(ledger.paid[one]) for _, one in parts),
+            "refunded": sum(int(ledger.reopened[one]) for _, one in parts),
             "issued": None if pd.isna(frame["issue_date"]) else frame["issue_date"].date().isoformat(),
         },
     )
-    return to_finding(Code.CREDIT_NOTE_NO_REFUND, about, at_risk=note.amount)
+    return to_finding(Code.CREDIT_NOTE_NO_REFUND, about, at_risk=credited)
 
 
 def find_disputes(

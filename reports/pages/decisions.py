@@ -15,7 +15,7 @@ from consumer.facts.messages import translate
 from consumer.facts.money import MoneyError, to_minor
 from reconcile.desk import casework, decisions
 from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
-from reconcile.kept.families import find_family
+from reconcile.fiscal.families import find_family
 from reconcile.tables.desk import ExceptionRow
 from reports import bookkeeping, cases, standing
 from reports.dossiers import find_dossier

@@ -19,12 +19,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 from consumer.facts.clock import local_date
 from reconcile.books.register_files import import_register
 from reconcile.books.tax_intake import import_tax_files
-from reconcile.fiscal.complements import find_causes
 from reconcile.fiscal.declared import declare, read_file
 from reconcile.fiscal.reading import read_world
-from reconcile.fiscal.sales import read_sales, read_youngest
 from reconcile.fiscal.tie_out import tie_out
-from reconcile.kept.records import last_run
 from reconcile.runs import run as runs
 from reconcile.tables.books import LocalInvoice
 from reconcile.tables.desk import ExceptionRow
@@ -121,17 +118,12 @@ def _unpack(content: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _name(merchant: Merchant, today: date) -> Iterator[tuple[list[Named], int | None]]:
-    """Yield the causes and the rest of every figure, and the causes of Mexico's complements."""
+    """Yield the causes and the rest of every figure."""
     connection = merchant.connection
     with merchant.installation.store.reading() as session:
         world = read_world(session, connection, today=today)
         for tie in (tie for month in MONTHS for tie in tie_out(world, month)):
             yield [(part.cause, part.doc_key or part.tax_id) for part in tie.parts], tie.rest
-        if connection.country_code == "mx":
-            run = last_run(session, connection.name, today=today)
-            sales = read_sales(session, connection, run, methods=("PPD", "PUE"))
-            causes = find_causes(sales, today=today, known_until=read_youngest(session, connection))
-            yield [(one.code, one.doc_key) for one in causes], None
 
 
 def write(found: list[TaxFound]) -> str:

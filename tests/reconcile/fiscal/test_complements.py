@@ -36,7 +36,7 @@ def said(name: str, day: int, amount: int, *, on: date | None = None, before: in
          operation: str = "", form: str = "03") -> Issued:  # fmt: skip
     at = datetime(2026, 8, day, 9, tzinfo=ZONE)
     return Issued(name, name, on or at.date(), SALE.key, at, form, operation, instalment, before, amount,
-                  before - amount, amount * 16 // 116)  # fmt: skip
+                  before - amount, amount * 16 // 116, "MXN")  # fmt: skip
 
 
 def test_rows_to_stamp_continue_the_chain_that_was_issued() -> None:
@@ -89,7 +89,7 @@ def test_operations_decide_before_days_and_sums() -> None:
     payments = [paid("pi_1", 5, 58_00, operation="K1"), paid("pi_2", 5, 58_00, operation="K2")]
     issued = [said("p2", 5, 58_00, operation="K2"), said("p1", 5, 58_00, operation="K1", instalment=2, before=58_00)]
     rows = plan_complements(join_sales([SALE], payments, issued), today=TODAY, known_until=TODAY)
-    assert {row.payment.payment_id: row.issued[0].key for row in rows} == {"pi_1": "p1", "pi_2": "p2"}
+    assert {row.payment.payment_id: row.issued[0].doc_key for row in rows} == {"pi_1": "p1", "pi_2": "p2"}
 
 
 def test_a_complement_of_money_paid_elsewhere_is_no_trouble() -> None:
@@ -117,7 +117,8 @@ def test_no_planted_cause_is_missed_and_none_is_false(seed: int) -> None:
     ]  # fmt: skip
     issued = [
         Issued(one.key, one.uuid, one.issued_at.date(), f"mx:uuid:{line.uuid}", payment.paid_at, payment.form,
-               payment.operation, line.instalment, line.before, line.paid, line.after, line.vat)
+               payment.operation, line.instalment, line.before, line.paid, line.after, line.vat,
+               "MXN")
         for one in world.tax.papers for payment in one.settlements for line in payment.settled
     ]  # fmt: skip
     intents = {h.object["id"]: h.object for h in world.happenings if h.collection == "payment_intents"}

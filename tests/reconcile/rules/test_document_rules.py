@@ -196,3 +196,24 @@ def test_a_year_whose_bank_days_nobody_knows_is_said(case: "Case") -> None:
     run = case.run()
     assert run.found() == {("CALENDAR_GAP", "calendar:cl:2014", 0), ("CALENDAR_GAP", "calendar:cl:2206", 0)}
     assert {finding.severity for finding in run.result.findings} == {"info"}
+
+
+def test_a_note_on_several_documents_gives_each_its_part(case: "Case") -> None:
+    """By their totals, to the unit; a note that names one the books do not know lowers none."""
+    case.invoice("1", 60_000)
+    case.invoice("2", 30_000)
+    case.invoice("3", 30_001)
+    case.note("9", "1 2 3", 100)
+    case.note("10", "1 77", 60_000)
+    run = case.run()
+    assert [run.document(f"cl:33::{folio}", "credited") for folio in (1, 2, 3)] == [(50,), (25,), (25,)]
+
+
+def test_a_note_that_takes_several_paid_documents_back_is_one_exception(case: "Case") -> None:
+    """Its amount at risk is all that was not given back."""
+    for folio, amount in (("1", 60_000), ("2", 40_000)):
+        case.invoice(folio, amount)
+        case.payment(f"pi_{folio}", amount, metadata=f'{{"order_ref": "PED-{folio}"}}')
+    case.note("9", "1 2", 100_000, ref_type="33 33", issue_date=date(2026, 10, 6))
+    found = case.run().found()
+    assert ("CREDIT_NOTE_NO_REFUND", "document:cl:61::9", 100_000) in found

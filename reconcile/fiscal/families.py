@@ -2,48 +2,57 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
+from reconcile.fiscal.complements import Break, check_chain
+from reconcile.fiscal.notes import NotePart, read_notes
 from reconcile.kept.records import Fact
-from reconcile.rules.kinds import CREDIT_NOTES
 from reconcile.tables.books import LocalInvoice
 from reconcile.tables.fiscal import FiscalDocument, FiscalPayment, FiscalRelation
 
 MOST = 100
-# Relations by which a note takes from what is owed.
-_LOWERS = {"mx": ("01", "03", "07"), "cl": ("1", "3", "")}
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """One instalment as a valid complement states it; `breaks` names what does not follow from the one before."""
+    """One instalment as a valid complement states it, and what of it does not follow from the one before."""
 
     payment: FiscalPayment
-    breaks: str
+    breaks: Break | None
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
     """The documents of one sale by day, what they say of each other, and what complements settled of the one asked for.
 
-    `at_tax_office` is the balance by valid documents: total, less valid payments, less valid notes. `stated` is what
-    the last instalment says is left.
+    `at_tax_office` is the balance by valid documents: total, less what valid complements and `notes` take from it,
+    of those about several documents their part. `stated` is what the last instalment says is left.
     """
 
     document: FiscalDocument
     members: Sequence[FiscalDocument]
     relations: Sequence[FiscalRelation]
     chain: Sequence[Settled]
+    notes: Sequence[NotePart]
     at_tax_office: int
     stated: int | None
     in_books: frozenset[str]
 
-    def role_of(self, key: str) -> str:
-        """Return how a member stands to others: the tax office's code of what it says of them."""
-        return ", ".join(sorted({one.kind for one in self.relations if one.doc_key == key and one.kind}))
+    @property
+    def credited(self) -> int:
+        return sum(note.amount for note in self.notes)
+
+    def part_of(self, member: FiscalDocument) -> int:
+        """Return what a complement or note is to the document asked for: its part; every other one its total."""
+        parts = [note.amount for note in self.notes if note.key == member.doc_key]
+        parts += [one.payment.paid for one in self.chain if one.payment.doc_key == member.doc_key]
+        return sum(parts) if parts else member.total
+
+    def roles_of(self, key: str) -> list[str]:
+        """Return how a member stands to others: the tax office's codes of what it says of them."""
+        return sorted({one.kind for one in self.relations if one.doc_key == key and one.kind})
 
 
 def find_family(session: Session, connection: str, doc_key: str) -> Family | None:
@@ -58,13 +67,13 @@ def find_family(session: Session, connection: str, doc_key: str) -> Family | Non
     keys |= {payment.doc_key for payment in payments}
     members = _read_members(session, connection, keys)
     valid = {one.doc_key for one in members if one.status == "valid"}
-    chain = check_chain(document, [one for one in payments if one.doc_key in valid])
-    lowered = {one.doc_key for one in relations if one.other_key == doc_key and one.kind in _LOWERS[document.country]}
-    credited = sum(one.total for one in members if one.doc_key in valid & lowered and one.kind in CREDIT_NOTES)
-    paid = sum(one.payment.paid for one in chain)
+    notes = read_notes(session, connection, doc_key).get(doc_key, [])
+    standing = [one for one in payments if one.doc_key in valid]
+    chain = [Settled(one, why) for one, why in check_chain(standing, document.total, document.currency, notes)]
+    paid = sum(one.payment.paid for one in chain if one.breaks is not Break.CURRENCY)
     books = select(LocalInvoice.doc_key).where(LocalInvoice.connection == connection)
     return Family(
-        document, members, relations, chain, document.payable - paid - credited,
+        document, members, relations, chain, notes, document.payable - paid - sum(note.amount for note in notes),
         chain[-1].payment.balance_after if chain else None,
         frozenset(session.exec(books.where(col(LocalInvoice.doc_key).in_(keys)))),
     )  # fmt: skip
@@ -92,28 +101,6 @@ def _read_members(session: Session, connection: str, keys: Iterable[str]) -> Seq
     return session.exec(asked.order_by(col(FiscalDocument.issue_date), col(FiscalDocument.doc_key))).all()
 
 
-def check_chain(document: FiscalDocument, payments: Sequence[FiscalPayment]) -> list[Settled]:
-    """Check instalments in their order: the first begins at the total, each at the rest of the one before."""
-    ordered = sorted(payments, key=lambda one: (one.instalment, one.paid_at, one.doc_key))
-    if not ordered:
-        return []
-    first = ordered[0]
-    chain = [Settled(first, _find_break(first, document.total, first.instalment == 1))]
-    chain += [
-        Settled(now, _find_break(now, before.balance_after, now.instalment == before.instalment + 1))
-        for before, now in pairwise(ordered)
-    ]
-    return chain
-
-
-def _find_break(payment: FiscalPayment, expected: int, is_next: bool) -> str:  # noqa: FBT001 - one of two tests of a row
-    if not is_next:
-        return "instalment"
-    if payment.balance_before != expected:
-        return "balance_before"
-    return "" if payment.balance_after == payment.balance_before - payment.paid else "balance_after"
-
-
 def facts_of_family(session: Session, connection: str, doc_key: str) -> Iterator[Fact]:
     """Yield what tax documents say of a sale, for the explanation of a document."""
     family = find_family(session, connection, doc_key)
@@ -125,7 +112,7 @@ def facts_of_family(session: Session, connection: str, doc_key: str) -> Iterator
         yield Fact(about, "replaced_by", key)
     for one in family.members:
         if one.doc_key != doc_key:
-            said = " ".join(filter(None, [one.kind, family.role_of(one.doc_key), one.status, one.doc_key]))
+            said = " ".join(filter(None, [one.kind, *family.roles_of(one.doc_key), one.status, one.doc_key]))
             yield Fact(about, "family", said)
     for settled in family.chain:
         payment = settled.payment

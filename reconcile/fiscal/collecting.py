@@ -119,11 +119,13 @@ def tie_computed(world: World, period: str) -> Tie:
     """Tie the VAT that Mexico's tax office would compute with the VAT of the money that was collected.
 
     An invoice paid at once counts in its month, one paid later by the days of its complements, a note against the
-    invoice it refers to.
+    invoice it refers to. One that was replaced counts as long as the tax office's list has it alive.
     """
     listed = {paper.key: paper.state for paper in world.register.papers}
     papers = {
-        paper.key: paper._replace(state=listed.get(paper.key, paper.state)) if paper.state is State.VALID else paper
+        paper.key: paper._replace(state=listed.get(paper.key, paper.state))
+        if paper.state is State.VALID or paper.is_replaced
+        else paper
         for paper in world.xml.papers
         if paper.side == "sales"
     }
@@ -203,9 +205,11 @@ def _explain(
     is_here = set(sale.collected) == set(sale.office) == {period}
     is_paid = is_here and paper is not None and sum(sale.paid) == paper.total
     cause = _name_cause(paper, key in known, office, sum(sale.collected.values()))
-    if cause in {"pue_unpaid", "amount_differs"} and (is_paid or abs(left) == 1):
+    if cause in {"pue_unpaid", "amount_differs", "rep_missing"} and abs(left) <= max(1, len(sale.paid)):
+        cause = "rounding"
+    elif cause in {"pue_unpaid", "amount_differs"} and is_paid:
         # All of it was paid in its month, so only its VAT is another one.
-        cause = "rounding" if abs(left) == 1 else "tax_split_differs"
+        cause = "tax_split_differs"
     if cause:
         yield Part(cause, left, key, left, paper.on if paper else None, paper.tax_id if paper else "")
 
@@ -218,6 +222,8 @@ def _name_cause(paper: Paper | None, is_listed: bool, office: int, collected: in
         return ""
     if paper.third_party:
         return "third_party_income"
+    if paper.is_replaced:
+        return "replaced"
     if paper.state is not State.VALID:
         return "cancelled_alive" if collected else ""
     if paper.method != "PPD":

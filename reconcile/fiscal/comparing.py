@@ -144,10 +144,10 @@ def _part(cause: str, amount: int, paper: Paper) -> Part:
 
 def _name_cause(a: Paper | None, b: Paper | None) -> str:
     if a is None or a.state is not State.VALID:
-        return "not_in_books"
+        return "replaced" if a and a.is_replaced else "not_in_books"
     if b is None or b.state is State.WAITING:
         return "not_in_register"
-    gone = {State.CANCELLED: "cancelled_alive", State.REPLACED: "replaced", State.CLAIMED: "claimed"}
+    gone = {State.CANCELLED: "cancelled_alive", State.CLAIMED: "claimed"}
     if b.state in gone:
         return gone[b.state]
     if a.third_party or b.third_party or a.kind == "43":

@@ -37,7 +37,7 @@ _STREAM = "tax-invoices"
 _WHOLE = ("registro", SUMMARY, METADATA)
 _STATES = {
     "registro": State.VALID, "vigente": State.VALID, "cancelado": State.CANCELLED, "reclamado": State.CLAIMED,
-    "valid": State.VALID, "cancelled": State.CANCELLED, "replaced": State.REPLACED,
+    "valid": State.VALID, "cancelled": State.CANCELLED, "replaced": State.CANCELLED,
 }  # fmt: skip
 # States of a document at the provider that no period counts.
 _REFUSED = VOID_STATES | {"rejected"}
@@ -110,6 +110,7 @@ def _read_books(session: Session, connection: Connection) -> Said:
     asked = sa.select(sa.func.max(col(InvoiceFile.imported_at))).where(col(InvoiceFile.connection) == connection.name)
     documents = session.exec(select(LocalInvoice).where(LocalInvoice.connection == connection.name)).all()
     days = {document.doc_key: document.issue_date for document in documents}
+    replaced = _read_replaced(session, connection.name)
     papers = [
         Paper(
             key=document.doc_key, side="sales", kind=document.doc_type, period=f"{document.issue_date:%Y-%m}",
@@ -117,7 +118,7 @@ def _read_books(session: Session, connection: Connection) -> Said:
             state=State.VALID if document.status == "valid" else State.CANCELLED, on=document.issue_date,
             tax_id=document.customer_tax_id, method=document.payment_method.upper(),
             ref_key=_key_of_reference(document), ref_on=days.get(_key_of_reference(document)),
-            is_priced=document.currency == connection.country.currency,
+            is_priced=document.currency == connection.country.currency, is_replaced=document.doc_key in replaced,
         )
         for document in documents
     ]  # fmt: skip
@@ -136,8 +137,7 @@ def _read_register(session: Session, connection: Connection, books: Said) -> Sai
     months = _read_months(session, connection.name)
     rows = read_rows(session, connection.name)
     days = {paper.key: paper.on for paper in books.papers} | {_key_of(row): row.issue_date for row in rows}
-    substitutes = _read_replaced(session, connection.name)
-    papers = [_to_paper(row, days, substitutes) for row in rows if row.currency == connection.country.currency]
+    papers = [_to_paper(row, days) for row in rows if row.currency == connection.country.currency]
     return Said(drop_sums(papers), max(months.values(), default=None), months)
 
 
@@ -172,13 +172,12 @@ def _key_of(row: RegisterRow) -> str:
     return f"cl:{row.kind}::{row.folio}" if row.side == "sales" else f"cl:{row.issuer_tax_id}:{row.kind}:{row.folio}"
 
 
-def _to_paper(row: RegisterRow, days: Mapping[str, date | None], substitutes: set[str]) -> Paper:
+def _to_paper(row: RegisterRow, days: Mapping[str, date | None]) -> Paper:
     key, ref_key = _key_of(row), f"cl:{row.ref_kind}::{row.ref_folio}" if row.ref_folio else ""
-    state = _STATES.get(row.state, State.WAITING)
     return Paper(
         key=key, side=row.side, kind=row.kind, period=row.period, net=row.net or 0, exempt=row.exempt or 0,
         vat=row.vat or 0, total=row.total, on=row.issue_date,
-        state=State.REPLACED if state is State.CANCELLED and key in substitutes else state,
+        state=_STATES.get(row.state, State.WAITING),
         tax_id=row.receiver_tax_id if row.side == "sales" else row.issuer_tax_id, is_sum=row.count is not None,
         ref_key=ref_key, ref_on=days.get(ref_key),
     )  # fmt: skip
@@ -285,6 +284,7 @@ def _of_xml(row: FiscalDocument, home: str, ref_key: str, lowered: Sequence[Note
         exempt=exempt, vat=vat, total=total, state=_STATES.get(row.status, State.WAITING), on=row.issue_date,
         tax_id=row.receiver_tax_id if is_issued else row.issuer_tax_id, no_debit_right=row.no_debit_right,
         third_party=row.third_party, method=row.payment_method.upper(), is_global=bool(row.global_of),
+        is_replaced=bool(row.replaced_by),
         ref_key=lowered[0].doc_key if lowered else ref_key, is_priced=None not in amounts,
         lowered=tuple(zip((part.doc_key for part in lowered), split_amount(vat, [part.amount for part in lowered]),
                           strict=True)),

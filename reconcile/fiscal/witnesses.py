@@ -28,7 +28,6 @@ class State(StrEnum):
 
     VALID = "valid"
     CANCELLED = "cancelled"
-    REPLACED = "replaced"
     CLAIMED = "claimed"
     WAITING = "waiting"  # in the register, but not in its section that counts
 
@@ -57,6 +56,8 @@ class Paper(NamedTuple):
     third_party: int = 0
     method: str = ""
     is_global: bool = False
+    # Whether another document takes its place, whatever the tax office was asked to do with it.
+    is_replaced: bool = False
     # Whether its amounts are in the country's money; without a rate they are not.
     is_priced: bool = True
     # Its id at the provider, where the provider shows it.

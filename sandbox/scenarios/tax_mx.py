@@ -80,12 +80,12 @@ def _plant_differences(own: TaxShop) -> None:
 
 
 def _plant_cancelled(own: TaxShop) -> None:
-    """Plant a sale cancelled at the tax office alone, and one whose substitute the books do not know."""
+    """Plant a sale cancelled at the tax office alone, and one that was replaced and not cancelled there."""
     gone = own.shop.keep_document(own.draft(own.day(4)))
     cancelled_at = own.paper(gone).issued_at + timedelta(days=3)
     own.blame("cancelled_alive", own.file(replace(own.paper(gone), cancelled_at=cancelled_at)))
     old = own.shop.keep_document(own.draft(own.day(5)))
-    own.blame("replaced", own.file(replace(own.paper(old), cancelled_at=cancelled_at + timedelta(days=2))))
+    own.blame("replaced", own.file(own.paper(old)))
     relation = Relation(REPLACES, "I", old.uuid, old.issue_on)
     own.file(replace(own.paper(old), uuid=own.shop.chance.uuid(), folio=f"{old.folio}1", relations=(relation,),
                      issued_at=cancelled_at + timedelta(days=1)))  # fmt: skip

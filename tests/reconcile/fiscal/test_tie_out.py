@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from reconcile.fiscal.collecting import voucher_days
 from reconcile.fiscal.comparing import Part, Tie, compare, count_missing, explain_declared
+from reconcile.fiscal.complements import Cause
 from reconcile.fiscal.facts import causes, facts_of
 from reconcile.fiscal.tie_out import tie_out
 from reconcile.fiscal.witnesses import Complement, Figures, Paper, Payment, Said, State, Terms, Witness, World
@@ -42,7 +43,7 @@ CASES = [
     (None, paper("a"), [("not_in_books", -190)]),
     (paper("a"), paper("a", state=State.CLAIMED), [("claimed", 190)]),
     (paper("a"), paper("a", state=State.CANCELLED), [("cancelled_alive", 190)]),
-    (paper("a"), paper("a", state=State.REPLACED), [("replaced", 190)]),
+    (paper("a", state=State.CANCELLED, is_replaced=True), paper("a"), [("replaced", -190)]),
     (paper("a", 200), paper("a", 190), [("amount_differs", 10)]),
     (paper("a", 200, total=1190), paper("a", 190, total=1190), [("tax_split_differs", 10)]),
     (paper("a", 200, third_party=5), paper("a", 190), [("third_party_income", 10)]),
@@ -258,7 +259,42 @@ COMPUTED = [
     ([invoice("g", "PUE", is_global=True)], [], [], (160, 160, "open", [])),
     ([PUE, paper("e", 60, kind="E", ref_key="i")], [], [paid(D5, vat=100)], (0, 0, "closed", [])),
     ([], [], [paid(D5)], (-160, 0, "explained", [("not_in_register", -160)])),
+    # Two payments, each rounded once more than its complement.
+    (
+        [PPD, HOST],
+        [complement("r", D5)],
+        [paid(D5, vat=81), paid(date(2026, 10, 9), vat=81)],
+        (-2, 0, "explained", [("rounding", -2)]),
+    ),
+    (
+        [invoice("j", "PUE"), paper("e", 60, kind="E", lowered=(("i", 40), ("j", 20))), PUE],
+        [],
+        [paid(D5, vat=120), paid(D5, "j", vat=140)],
+        (0, 0, "closed", []),
+    ),
 ]
+
+
+def test_a_replaced_sale_counts_while_the_sat_has_it_alive() -> None:
+    """Its substitute counts too: until it is cancelled, the tax office computes the sale twice."""
+    old, new = invoice("o", "PUE", state=State.CANCELLED, is_replaced=True), PUE
+    known = World(
+        Terms("mx"), xml=Said([old, new], AT), register=Said([old._replace(state=State.VALID), new], AT),
+        payments=[paid(D5)], collected_as_of=AT,
+    )  # fmt: skip
+    tie = find(tie_out(known, OCTOBER), "vat_caused", Witness.TAX_OFFICE, Witness.COLLECTED)
+    assert shown(tie) == (160, 0, "explained", [("replaced", 160)])
+    assert sat([old, new], [], [paid(D5)]).difference == 0
+
+
+def test_what_complements_say_wrongly_is_named_in_its_month() -> None:
+    """It moves no tax of the month, so its amount is 0."""
+    causes = [Cause("rep_chain_broken", "r", 500, 69, D5), Cause("rep_late", "s", 500, 69, D6)]
+    known = World(Terms("mx"), xml=Said([PUE], AT), payments=[paid(D5)], collected_as_of=AT, causes=causes)
+    tie = find(tie_out(known, OCTOBER), "vat_caused", Witness.TAX_OFFICE, Witness.COLLECTED)
+    assert [(part.cause, part.amount, part.doc_key, part.tax) for part in tie.parts] == [
+        ("rep_chain_broken", 0, "r", 69)
+    ]
 
 
 @pytest.mark.parametrize(("papers", "complements", "payments", "said"), COMPUTED)

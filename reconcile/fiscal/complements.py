@@ -7,6 +7,8 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol, TypeVar
 
+from reconcile.rules.names import normalize
+
 DEFERRED, AT_ONCE = "PPD", "PUE"
 TO_DEFINE = "99"
 # What the means of a payment is in the tax office's catalogue; another means states no form.
@@ -51,9 +53,20 @@ class Collected(NamedTuple):
     doc_key: str
     at: datetime
     form: str
-    operation: str
+    tracking_key: str
+    reference: str
     amount: int
     paid: int
+
+    @property
+    def operation(self) -> str:
+        """Return the number that a complement states: the tracking key, where its transfer is known."""
+        return self.tracking_key or self.reference
+
+    def bears(self, operation: str) -> bool:
+        """Return whether this is the operation's number, however it is written."""
+        name = normalize(operation)
+        return bool(name) and name in {normalize(self.tracking_key), normalize(self.reference)}
 
 
 class Break(StrEnum):
@@ -216,7 +229,7 @@ def _pair(payments: Sequence[Collected], issued: Sequence[Issued]) -> dict[str, 
 
 
 def _has_operation(payment: Collected, one: Issued) -> bool:
-    return bool(payment.operation) and payment.operation.strip().upper() == one.operation.strip().upper()
+    return payment.bears(one.operation)
 
 
 def _has_day_and_sum(payment: Collected, one: Issued) -> bool:
@@ -269,7 +282,7 @@ def _compare(payment: Collected, one: Issued, instalment: int, before: int) -> I
     pairs = {
         "paid_at_local": (payment.at.date(), one.paid_at.date()),
         "payment_form": (payment.form or one.form, one.form),
-        "operation_number": (payment.operation.strip().upper(), one.operation.strip().upper()),
+        "operation_number": (True, payment.bears(one.operation)),
         "instalment_number": (instalment, one.instalment),
         "balance_before": (before, one.balance_before),
         "paid": (payment.paid, one.paid),

@@ -18,7 +18,7 @@ from consumer.facts.tables.sync import Checkpoint
 from consumer.facts.taxids import TaxIdError, to_tax_id
 from reconcile.books.register_files import read_rows
 from reconcile.books.tax_registers import BOTH, METADATA, SIDES, SUMMARY
-from reconcile.fiscal.complements import AT_ONCE, DEFERRED, Cause, find_causes
+from reconcile.fiscal.complements import Cause, find_causes
 from reconcile.fiscal.converting import to_home
 from reconcile.fiscal.declared import read_declared
 from reconcile.fiscal.notes import NotePart, read_notes
@@ -292,7 +292,7 @@ def _of_xml(row: FiscalDocument, home: str, ref_key: str, lowered: Sequence[Note
 
 
 def _read_causes(session: Session, connection: Connection, run: Run | None, today: date) -> Iterator[Cause]:
-    sales = read_sales(session, connection, run, methods=(DEFERRED, AT_ONCE))
+    sales = read_sales(session, connection, run)
     return find_causes(sales, today=today, known_until=read_youngest(session, connection))
 
 

@@ -9,32 +9,50 @@ from sqlmodel import Session, col
 
 from consumer.facts.installation import Connection
 from consumer.facts.meaning import read_json
+from consumer.facts.store import batches
 from consumer.facts.tables.provider import PaymentIntent
-from reconcile.fiscal.complements import DEFERRED, FORMS, Collected, Invoice, Issued, Sale, join_sales
+from reconcile.fiscal.complements import (
+    AT_ONCE,
+    DEFERRED,
+    FORMS,
+    VAGUE,
+    Collected,
+    Invoice,
+    Issued,
+    Sale,
+    join_sales,
+)
 from reconcile.fiscal.notes import read_notes
 from reconcile.kept import chunks
+from reconcile.reading.operations import read_tracking_keys
 from reconcile.rules.inputs import PAYMENT_TYPES
 from reconcile.rules.kinds import VOID_STATES
+from reconcile.rules.names import normalize
 from reconcile.tables.books import LocalInvoice
 from reconcile.tables.fiscal import FiscalDocument, FiscalPayment
 from reconcile.tables.runs import Run
 
 _INCOME, _PAYMENT, _VALID, _ISSUED = "I", "P", "valid", "issued"
-_AT_ONCE = 500  # ids asked for in one statement
+_METHODS = (DEFERRED, AT_ONCE)
 
 
-def read_sales(
-    session: Session, connection: Connection, run: Run | None, *, methods: Collection[str] = (DEFERRED,)
-) -> list[Sale]:
-    """Return the valid invoices of these methods, as their XML states them, else the books, with what paid them."""
-    invoices = {invoice.key: invoice for invoice in _read_books(session, connection, methods)}
+def read_sales(session: Session, connection: Connection, run: Run | None) -> list[Sale]:
+    """Return the valid invoices that complements are due or issued for, or whose form says less than the money does.
+
+    They are as their XML states them, else as the books do, with what paid them.
+    """
+    issued = list(_read_issued(session, connection))
+    named = {one.paid_key for one in issued}
+    invoices = {invoice.key: invoice for invoice in _read_books(session, connection)}
     for document in _read_documents(session, connection):
         invoices.pop(document.doc_key, None)
-        if document.status == _VALID and document.payment_method in methods and not document.global_of:
+        if document.status == _VALID and not document.global_of:
             invoices[document.doc_key] = _of_document(document)
-    payments = _read_payments(session, connection, run, invoices) if run is not None and invoices else []
-    issued = list(_read_issued(session, connection))
-    return join_sales(list(invoices.values()), payments, issued, read_notes(session, connection.name))
+    deferred = {invoice.key for invoice in invoices.values() if invoice.method == DEFERRED}
+    chosen = [one for one in invoices.values() if one.key in deferred | named or one.form in VAGUE]
+    keys = [invoice.key for invoice in chosen]
+    payments = _read_payments(session, connection, run, keys, deferred | named) if run is not None and keys else []
+    return join_sales(chosen, payments, issued, read_notes(session, connection.name))
 
 
 def read_youngest(session: Session, connection: Connection) -> date | None:
@@ -45,7 +63,8 @@ def read_youngest(session: Session, connection: Connection) -> date | None:
 
 def _read_documents(session: Session, connection: Connection) -> Iterator[FiscalDocument]:
     mine = (col(FiscalDocument.connection) == connection.name, col(FiscalDocument.direction) == _ISSUED)
-    yield from session.scalars(sa.select(FiscalDocument).where(*mine, col(FiscalDocument.kind) == _INCOME))
+    income = (col(FiscalDocument.kind) == _INCOME, col(FiscalDocument.payment_method).in_(_METHODS))
+    yield from session.scalars(sa.select(FiscalDocument).where(*mine, *income))
 
 
 def _of_document(document: FiscalDocument) -> Invoice:
@@ -55,8 +74,8 @@ def _of_document(document: FiscalDocument) -> Invoice:
     )  # fmt: skip
 
 
-def _read_books(session: Session, connection: Connection, methods: Collection[str]) -> Iterator[Invoice]:
-    mine = (col(LocalInvoice.connection) == connection.name, col(LocalInvoice.payment_method).in_(methods))
+def _read_books(session: Session, connection: Connection) -> Iterator[Invoice]:
+    mine = (col(LocalInvoice.connection) == connection.name, col(LocalInvoice.payment_method).in_(_METHODS))
     for row in session.scalars(sa.select(LocalInvoice).where(*mine, col(LocalInvoice.doc_type) == _INCOME)):
         if row.status.strip().lower() not in VOID_STATES:
             yield Invoice(
@@ -66,7 +85,7 @@ def _read_books(session: Session, connection: Connection, methods: Collection[st
 
 
 def _read_payments(
-    session: Session, connection: Connection, run: Run, invoices: Collection[str]
+    session: Session, connection: Connection, run: Run, invoices: Collection[str], named: Collection[str]
 ) -> Sequence[Collected]:
     zone = ZoneInfo(connection.country.zone)
     lines = [
@@ -75,28 +94,31 @@ def _read_payments(
         if line["resource_type"] in PAYMENT_TYPES and line["applied_amount"]
     ]
     amounts = {line["resource_id"]: line["amount_signed"] for line in lines if line["amount_signed"] is not None}
-    operations = _read_operations(session, connection, sorted({line["resource_id"] for line in lines}))
+    # A complement is about an operation; without one, only what is to be stamped needs it.
+    asked = {line["resource_id"] for line in lines if line["doc_key"] in named}
+    operations = dict(_read_operations(session, connection, sorted(asked)))
     return [
         Collected(
             line["resource_id"], line["doc_key"], datetime.fromisoformat(line["occurred_at_utc"]).astimezone(zone),
-            FORMS.get(line["resource_subtype"] or "", ""), operations.get(line["resource_id"], ""),
+            FORMS.get(line["resource_subtype"] or "", ""), *operations.get(line["resource_id"], ("", "")),
             amounts.get(line["resource_id"]) or line["applied_amount"], line["applied_amount"],
         )
         for line in lines
     ]  # fmt: skip
 
 
-def _read_operations(session: Session, connection: Connection, ids: Sequence[str]) -> dict[str, str]:
-    """Return the reference of each payment that states one: the tracking key, of a transfer."""
-    found: dict[str, str] = {}
-    for start in range(0, len(ids), _AT_ONCE):
-        some = ids[start : start + _AT_ONCE]
+def _read_operations(
+    session: Session, connection: Connection, ids: Sequence[str]
+) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield the tracking key of the transfer that each payment came by, and its own reference, empty if unknown."""
+    tracked = read_tracking_keys(session.connection(), connection) if ids else {}
+    for some in batches(ids):
         mine = (col(PaymentIntent.connection) == connection.name, col(PaymentIntent.id).in_(some))
-        for name, body in session.execute(sa.select(col(PaymentIntent.id), col(PaymentIntent.body)).where(*mine)):
+        asked = sa.select(col(PaymentIntent.id), col(PaymentIntent.amount), col(PaymentIntent.body))
+        for name, amount, body in session.execute(asked.where(*mine)):
             reference = read_json(body).get("reference_id")
             if isinstance(reference, str):
-                found[name] = reference.strip()
-    return found
+                yield name, (tracked.get((normalize(reference), amount), ""), reference.strip())
 
 
 def _read_issued(session: Session, connection: Connection) -> Iterator[Issued]:

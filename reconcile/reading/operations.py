@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 import msgspec
 import sqlalchemy as sa
@@ -16,7 +17,6 @@ from reconcile.tables.fiscal import FiscalDocument, FiscalPayment
 
 _ROWS = 1_000
 _INBOUND = "inbound"
-_decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
 def read_operations(database: sa.Connection, connection: Connection) -> DataFrame:
@@ -24,11 +24,11 @@ def read_operations(database: sa.Connection, connection: Connection) -> DataFram
     documents = _read_documents(database, connection)
     if not documents:
         return empty_frame(OPERATIONS)
-    transfers = _read_transfers(database, connection, documents)
+    tracked = read_tracking_keys(database, connection)
     found = sorted({
         (payment, key)
-        for payment, reference, amount in _read_payments(database, connection)
-        for operation in {reference, transfers.get((reference, amount), "")}
+        for payment, at in _read_payments(database, connection)
+        for operation in {at[0], normalize(tracked.get(at, ""))}
         for key in documents.get(operation, ())
     })  # fmt: skip
     return to_types(DataFrame(found, columns=list(OPERATIONS)), OPERATIONS) if found else empty_frame(OPERATIONS)
@@ -51,36 +51,48 @@ def _read_documents(database: sa.Connection, connection: Connection) -> Mapping[
     return found
 
 
-def _read_transfers(
-    database: sa.Connection, connection: Connection, known: Mapping[str, set[str]]
-) -> dict[tuple[str, int], str]:
-    """Return the tracking keys that complements state, by reference and amount of the transfer that came in with them.
+def read_tracking_keys(database: sa.Connection, connection: Connection) -> dict[tuple[str, int], str]:
+    """Return the tracking keys of transfers that came in, by normalised reference and amount.
 
     Of several transfers with one reference and amount none is certain.
     """
     found: dict[tuple[str, int], set[str]] = defaultdict(set)
-    for body in _read_bodies(database, connection, Transfer, direction=_INBOUND):
-        key, reference, amount = (body.get(name) for name in ("tracking_key", "reference_id", "amount"))
-        name = normalize(key) if isinstance(key, str) else ""
-        if name and isinstance(reference, str) and isinstance(amount, int):
-            found[normalize(reference), amount].add(name)
-    return {at: name for at, names in found.items() if len(names) == 1 for name in names if name in known}
+    for transfer in _read_bodies(database, connection, Transfer, direction=_INBOUND):
+        if transfer.tracking_key and transfer.at:
+            found[transfer.at].add(transfer.tracking_key.strip())
+    return {at: name for at, names in found.items() if len(names) == 1 for name in names}
 
 
-def _read_payments(database: sa.Connection, connection: Connection) -> Iterator[tuple[str, str, int]]:
-    for body in _read_bodies(database, connection, PaymentIntent, status="succeeded"):
-        identity, reference, amount = (body.get(name) for name in ("id", "reference_id", "amount"))
-        if isinstance(identity, str) and isinstance(reference, str) and isinstance(amount, int):
-            name = normalize(reference)
-            if name:
-                yield identity, name, amount
+def _read_payments(database: sa.Connection, connection: Connection) -> Iterator[tuple[str, tuple[str, int]]]:
+    for payment in _read_bodies(database, connection, PaymentIntent, status="succeeded"):
+        if payment.id and payment.at:
+            yield payment.id, payment.at
+
+
+class _Said(msgspec.Struct):
+    """What of a payment or transfer is read: bodies have many fields, and most of them have no complement."""
+
+    id: str | None = None
+    reference_id: str | None = None
+    amount: int | None = None
+    tracking_key: str | None = None
+
+    @property
+    def at(self) -> tuple[str, int] | None:
+        name = normalize(self.reference_id) if self.reference_id else ""
+        return (name, self.amount) if name and self.amount is not None else None
+
+
+_decode = msgspec.json.Decoder(_Said).decode
 
 
 def _read_bodies(
     database: sa.Connection, connection: Connection, table: type[PaymentIntent | Transfer], **values: str
-) -> Iterator[Mapping[str, object]]:
+) -> Iterator[_Said]:
     columns = core_of(table).c
     mine = (columns.connection == connection.name, columns.mode == connection.mode, columns.gone_at.is_(None))
     asked = sa.select(columns.body).where(*mine, *(columns[name] == value for name, value in values.items()))
     for body in database.execute(asked.execution_options(yield_per=_ROWS)).scalars():
-        yield _decode(body)
+        # A field of another type than is documented says nothing here.
+        with suppress(msgspec.ValidationError):
+            yield _decode(body)

@@ -29,7 +29,7 @@ COMPLEMENT_CAUSES = {"rep_missing", "rep_late", "rep_on_pue", "rep_duplicate", "
 
 def paid(name: str, day: int, amount: int, operation: str = "", form: str = "03") -> Collected:
     at = datetime(2026, 8, day, 12, tzinfo=ZONE)
-    return Collected(name, SALE.key, at, form, operation, amount, amount)
+    return Collected(name, SALE.key, at, form, "", operation, amount, amount)
 
 
 def said(name: str, day: int, amount: int, *, on: date | None = None, before: int = 116_00, instalment: int = 1,
@@ -92,6 +92,19 @@ def test_operations_decide_before_days_and_sums() -> None:
     assert {row.payment.payment_id: row.issued[0].doc_key for row in rows} == {"pi_1": "p1", "pi_2": "p2"}
 
 
+def test_the_tracking_key_of_the_transfer_is_the_operation() -> None:
+    """A complement may state it or the payment's reference, written as it likes; the row to stamp states the key."""
+    payment = paid("pi_1", 5, 58_00, operation="REF-1")._replace(tracking_key="MBAN 0100")
+    for operation in ("mban0100", "ref1"):
+        sales = join_sales([SALE], [payment], [said("p1", 9, 40_00), said("p2", 9, 58_00, operation=operation)])
+        (row,) = plan_complements(sales, today=TODAY, known_until=TODAY)
+        assert (row.issued[0].doc_key, row.payment.operation) == ("p2", "MBAN 0100")
+        assert "operation_number" not in row.differing
+    (row,) = plan_complements(join_sales([SALE], [payment], [said("p1", 5, 58_00, operation="OTHER")]),
+                              today=TODAY, known_until=TODAY)  # fmt: skip
+    assert "operation_number" in row.differing
+
+
 def test_a_complement_of_money_paid_elsewhere_is_no_trouble() -> None:
     """A complement without a payment here keeps its place in the chain and is no cause."""
     sales = join_sales([SALE], [paid("pi_2", 20, 66_00)], [said("p1", 5, 50_00)])
@@ -125,7 +138,7 @@ def test_no_planted_cause_is_missed_and_none_is_false(seed: int) -> None:
     keys = {row.id: row.links for row in world.truth(START) if row.kind == "payment" and row.outcome != "no_document"}
     moments = {h.object["id"]: h.at for h in world.happenings if h.event == "payment_intent.succeeded"}
     payments = [
-        Collected(name, keys[name][0], moments[name].astimezone(ZONE), FORMS["bank_transfer"],
+        Collected(name, keys[name][0], moments[name].astimezone(ZONE), FORMS["bank_transfer"], "",
                   one.get("reference_id") or "", one["amount"], one["amount"])
         for name, one in intents.items() if name in keys
     ]  # fmt: skip

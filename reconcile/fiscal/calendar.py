@@ -64,9 +64,17 @@ def find_near(session: Session, connection: Connection, calendar: BankCalendar, 
     """
     period = month_before(today)
     due = [one for one in list_due(connection.country_code, period, calendar, today) if one.duty.alarm]
-    near = [one for one in due if 0 <= one.days_left <= NEAR]
+    near = [one for one in due if 0 <= one.days_left <= NEAR and _is_owed(session, connection.name, one.duty)]
     if near and _is_kept(session, connection.name) and period not in read_declared(session, connection):
         yield from near
+
+
+def _is_owed(session: Session, connection: str, duty: Duty) -> bool:
+    if not duty.method:
+        return True
+    issued = (col(FiscalDocument.connection) == connection, col(FiscalDocument.direction) == "issued")
+    asked = sa.select(sa.literal(1)).where(*issued, col(FiscalDocument.payment_method) == duty.method)
+    return session.scalar(asked.limit(1)) is not None
 
 
 def _is_kept(session: Session, connection: str) -> bool:

@@ -72,7 +72,7 @@ def tie_vouchers(world: World, period: str) -> Tie:
     days = voucher_days(world.payments, period)
     collected = sum(day.total for day in days) if world.collected_as_of else None
     shown = [paper for paper in world.register.papers if paper.kind == _VOUCHER and paper.period == period]
-    asked_at = world.register.asked_at("sales", period)
+    asked_at = world.register.asked_at("sales", period, {_VOUCHER})
     listed = sum(paper.total for paper in shown) if asked_at else None
     doubled = [
         Part("both_voucher_and_boleta", 0, payment.doc_key, payment.vat, payment.on, payment.tax_id)
@@ -215,11 +215,11 @@ def _explain(
 
 
 def _name_cause(paper: Paper | None, is_listed: bool, office: int, collected: int) -> str:  # noqa: FBT001 - a row
-    """Name why the tax office and the money differ about an invoice; a global one explains no payment."""
+    """Name why the tax office and the money differ about an invoice; a global one sums up many sales."""
     if paper is None:
         return "xml_missing" if is_listed else "not_in_register"
     if paper.is_global:
-        return ""
+        return "global_invoice"
     if paper.third_party:
         return "third_party_income"
     if paper.is_replaced:

@@ -37,6 +37,8 @@ class Duty:
     day: int
     bank: bool = False
     alarm: bool = False
+    # Due only where invoices of this method of payment were issued.
+    method: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,21 +134,24 @@ def _key_of_reference(document: LocalInvoice) -> str:
 
 
 def _read_register(session: Session, connection: Connection, books: Said) -> Said:
-    months = _read_months(session, connection.name)
+    months, sums = _read_months(session, connection.name)
     rows = read_rows(session, connection.name)
     days = {paper.key: paper.on for paper in books.papers} | {_key_of(row): row.issue_date for row in rows}
     papers = [_to_paper(row, days) for row in rows if row.currency == connection.country.currency]
-    return Said(drop_sums(papers), max(months.values(), default=None), months)
+    return Said(drop_sums(papers), max(months.values(), default=None), months, sums)
 
 
-def _read_months(session: Session, connection: str) -> dict[tuple[str, str], datetime]:
-    """Return when each side and month was asked for, by the sections that hold what counts."""
+def _read_months(session: Session, connection: str) -> tuple[dict[tuple[str, str], datetime], set[tuple[str, str]]]:
+    """Return when each side and month was asked for, by the sections that hold what counts, and which as a summary."""
     found: dict[tuple[str, str], datetime] = {}
+    sums: set[tuple[str, str]] = set()
     asked = select(RegisterFile).where(RegisterFile.connection == connection).order_by(col(RegisterFile.as_of))
     for file in session.exec(asked.where(col(RegisterFile.section).in_(_WHOLE))):
         for side in SIDES if file.side == BOTH else (file.side,):
-            found |= {(side, period): file.as_of for period in file.period.split()}
-    return found
+            mine = {(side, period): file.as_of for period in file.period.split()}
+            found |= mine
+            sums |= mine.keys() if file.section == SUMMARY else set()
+    return found, sums
 
 
 def drop_sums(papers: Sequence[Paper]) -> list[Paper]:

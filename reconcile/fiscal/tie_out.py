@@ -71,7 +71,7 @@ def _tie_fees(world: World, period: str) -> Iterator[Tie]:
 
 def _amount(said: Said, figure: Figure, period: str) -> int | None:
     """Return a figure, or None if the witness was not asked for it, or a document in it has no rate."""
-    if said.asked_at(figure.side, period) is None or not is_priced(said.papers, figure, period):
+    if said.asked_at(figure.side, period, figure.signs) is None or not is_priced(said.papers, figure, period):
         return None
     return add_up(said.papers, figure, period)
 
@@ -94,8 +94,8 @@ def _tie_registers(world: World, country: Country, period: str) -> Iterator[Tie]
             yield Tie(
                 period,
                 code,
-                Side(one, a, said.asked_at(figure.side, period)),
-                Side(other, b, against.asked_at(figure.side, period)),
+                Side(one, a, said.asked_at(figure.side, period, figure.signs)),
+                Side(other, b, against.asked_at(figure.side, period, figure.signs)),
                 parts,
                 _withhold(world, figure.side, period) if known else None,
             )

@@ -1,12 +1,13 @@
 """What witnesses say of a period: tax documents, payments, declared figures; plain rows, pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
 from typing import NamedTuple
 
 from reconcile.fiscal.complements import Cause
+from reconcile.rules.kinds import SUMMED
 
 
 class Witness(StrEnum):
@@ -107,19 +108,25 @@ class Complement(NamedTuple):
 class Said:
     """What one witness says, and as of when; None of both where it was never asked.
 
-    Where it was asked by side and month, `months` holds when, and it says no more than these.
+    Where it was asked by side and month, `months` holds when, and it says no more than these; `sums` are those of which
+    it came with its summary.
     """
 
     papers: Sequence[Paper] = ()
     as_of: datetime | None = None
     months: Mapping[tuple[str, str], datetime] | None = None
+    sums: Collection[tuple[str, str]] | None = None
 
     @property
     def is_known(self) -> bool:
         return self.as_of is not None
 
-    def asked_at(self, side: str, period: str) -> datetime | None:
-        """Return when it was asked for a month of one side."""
+    def asked_at(self, side: str, period: str, kinds: Collection[str] = ()) -> datetime | None:
+        """Return when it was asked for these kinds of a month of one side; some of them only its summary holds."""
+        if self.sums is not None and (side, period) not in self.sums:
+            summed = SUMMED.intersection(kinds)
+            if summed and not any(paper.period == period and paper.kind in summed for paper in self.papers):
+                return None
         return self.as_of if self.months is None else self.months.get((side, period))
 
 

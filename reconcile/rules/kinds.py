@@ -65,6 +65,8 @@ RECEIPTS = _codes_of(Role.RECEIPT, Role.PAPER_RECEIPT)
 # Further columns of sales files that no book keeps.
 NO_SALES = _codes_of(Role.NO_SALE)
 NO_CLAIMS = NO_SALES | _codes_of(Role.PAPER_RECEIPT)
+# What Chile's register holds in its summary alone: receipts and vouchers.
+SUMMED = _codes_of(Role.RECEIPT, Role.PAPER_RECEIPT) | {"48"}
 
 VALID_STATES = frozenset(
     {"valid", "valida", "valido", "vigente", "emitida", "emitido", "aceptada", "aceptado", "active", "activa", "activo"}

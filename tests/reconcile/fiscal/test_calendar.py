@@ -1,13 +1,17 @@
 """What is due when, and which causes move most VAT."""
 
-from datetime import date
+from datetime import UTC, date, datetime
+from pathlib import Path
 
 import pytest
 
 from consumer.facts.bankdays import calendar_of
-from reconcile.fiscal.calendar import find_levers, list_due, month_before
+from consumer.facts.store import Store
+from reconcile.fiscal.calendar import find_levers, find_near, list_due, month_before
 from reconcile.fiscal.comparing import Part, Side, Tie
 from reconcile.fiscal.witnesses import Witness
+from reconcile.tables.fiscal import FiscalDocument
+from tests.merchant import settings_of
 
 DUES = [
     ("cl", "2026-01", "f29", date(2026, 2, 20)),
@@ -43,3 +47,30 @@ def test_the_causes_that_move_most_vat_come_first() -> None:
     )  # fmt: skip
     ties = [Tie("2026-10", "502", a, b, parts), Tie("2026-10", "538", a, b, parts[:1])]
     assert find_levers(ties) == [("cancelled_alive", 500, 1), ("not_in_register", 209, 2)]
+
+
+def test_complements_are_due_where_an_invoice_is_paid_later(store: Store, tmp_path: Path) -> None:
+    """Who issued PUE invoices alone owes none; one PPD invoice, and they are near from the second to the fifth."""
+    main = settings_of("http://provider.test", tmp_path, country="mx").connection("main")
+    at = datetime(2026, 10, 5, 12, tzinfo=UTC)
+
+    def issue(number: str, method: str) -> None:
+        with store.transaction() as session:
+            session.add(
+                FiscalDocument(
+                    connection="main", doc_key=f"mx:uuid:{number}", country="mx", direction="issued", kind="I",
+                    issuer_tax_id="EKU9003173C9", issued_at=at, issue_date=at.date(), period="2026-10", currency="MXN",
+                    net=0, exempt=0, vat=0, withheld=0, total=0, payable=0, third_party=0, payment_method=method,
+                    status="valid", content_sha256="0", file_sha256="0", updated_at=at,
+                )
+            )  # fmt: skip
+
+    def find(day: int) -> list[str]:
+        with store.reading() as session:
+            near = find_near(session, main, calendar_of("mx"), date(2026, 11, day))
+            return [one.duty.code for one in near]
+
+    issue("a", "PUE")
+    assert find(3) == []
+    issue("b", "PPD")
+    assert [find(day) for day in (1, 2, 5, 6, 16)] == [[], ["complements"], ["complements"], [], ["return"]]

@@ -162,3 +162,19 @@ def test_a_document_in_dollars_gets_no_verdict(
     keep_register(world, "sales", "2026-10", "registro", export, {"folio": "2"})
     found = verdicts("2026-10")
     assert (found["20", "books"], found["502", "books"]) == ("95000 not_asked", "190 closed")
+
+
+def test_receipts_are_not_zero_without_the_summary(
+    world: "World", verdicts: Callable[[str], dict[tuple[str, str], str]]
+) -> None:
+    """The list of a month's invoices holds no receipts and no vouchers: these lines, and their total, are not asked."""
+    world.keep(
+        InvoiceFile(connection="main", sha256="0" * 64, name="v.csv", imported_at=AT, rows=2, added=2, changed=0)
+    )
+    world.invoice("1", 1190, issue_date=ON, net=1000, vat=190)
+    world.invoice("2", 1190, doc_key="cl:39::2", doc_type="39", issue_date=ON, net=1000, vat=190)
+    keep_register(world, "sales", "2026-10", "registro", {"folio": "1"})
+    found = verdicts("2026-10")
+    assert (found["502", "books"], found["111", "books"]) == ("190 closed", "None not_asked")
+    keep_register(world, "sales", "2026-10", "resumen", {"kind": "39", "count": 1})
+    assert verdicts("2026-10")["111", "books"] == "190 closed"

@@ -256,7 +256,7 @@ COMPUTED = [
         [paid(D5)],
         (160, 0, "explained", [("rep_duplicate", 160)]),
     ),
-    ([invoice("g", "PUE", is_global=True)], [], [], (160, 160, "open", [])),
+    ([invoice("g", "PUE", is_global=True)], [], [], (160, 0, "explained", [("global_invoice", 160)])),
     ([PUE, paper("e", 60, kind="E", ref_key="i")], [], [paid(D5, vat=100)], (0, 0, "closed", [])),
     ([], [], [paid(D5)], (-160, 0, "explained", [("not_in_register", -160)])),
     # Two payments, each rounded once more than its complement.
@@ -302,7 +302,7 @@ def test_what_the_sat_would_compute_is_tied_with_the_money(
     papers: list[Paper], complements: list[Complement], payments: list[Payment],
     said: tuple[int, int, str, list[tuple[str, int]]],
 ) -> None:  # fmt: skip
-    """PUE counts by issue, PPD by the day of its complement; each deviation has its name, a global invoice has none."""
+    """PUE counts by issue, PPD by the day of its complement; each deviation has its name, a global invoice too."""
     assert shown(sat(papers, complements, payments)) == said
 
 

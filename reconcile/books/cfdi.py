@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 from xml.etree.ElementTree import Element
@@ -165,7 +166,10 @@ def _list_settled(payment: Element, number: int) -> Iterator[Settlement]:
     amount = to_money(said.get("Monto"), currency, "Monto")
     documents = [one for one in payment if local_name(one) == "DoctoRelacionado"]
     for line, document in enumerate(documents or [None], start=1):
-        yield _to_settlement(said, document, number=number, line=line, paid_at=paid_at, amount=amount)
+        one = _to_settlement(said, document, number=number, line=line, paid_at=paid_at, amount=amount)
+        # Version 1.0 may leave out the part of a payment that pays one document alone.
+        is_whole = document is not None and "ImpPagado" not in document.attrib and len(documents) == 1
+        yield replace(one, paid=amount) if is_whole and one.paid_currency == currency else one
 
 
 def _to_settlement(

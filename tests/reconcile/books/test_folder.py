@@ -1,10 +1,12 @@
 """The watched folder: only whole files, each once, moved next to its verdict; links and strangers stay."""
 
 import fcntl
+import io
 import json
 import os
 import threading
 import time
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,11 @@ from consumer.facts.installation import Installation
 from reconcile.books import folder as watching
 from reconcile.books.folder import QUIET_SECONDS, FolderWatch
 from reconcile.tables.books import BankLine, ExchangeRate, InvoiceFile, LocalInvoice
+from reconcile.tables.fiscal import FiscalDocument
 from reports.tables import AuditEntry
+from tests.merchant import settings_of
 from tests.reconcile.books.invoice_texts import GOOD, register_of
+from tests.reconcile.books.tax_texts import OTHER_RUT, OWN_RUT, TOTALS, dte
 
 INVOICES = register_of(GOOD)
 BANK = "Fecha;Descripción;Cargos;Abonos\n01-10-2026;Pasarela;;1500\n"
@@ -73,6 +78,24 @@ def test_a_quiet_file_is_taken_once_and_moves_to_done(watched: Watched) -> None:
     assert sorted(one["verdict"] for one in watched.verdicts("main/invoices/done")) == ["known", "taken"]
     assert len(watched.kept(InvoiceFile)) == 1
     assert watched.pass_time() == 0
+
+
+def test_xml_and_archives_of_it_are_taken(installation: Installation, tmp_path: Path) -> None:
+    """One document alone, and a ZIP with one more and one that is not the merchant's."""
+    settings = settings_of("http://provider.test", tmp_path, tax_id=OWN_RUT)
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    watched = Watched(Installation(settings=settings, store=installation.store), tmp_path / "books")
+    watched.lay("main/invoices/15.xml", dte("33", 15, totals=TOTALS).encode("latin-1"))
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("16.xml", dte("33", 16, totals=TOTALS).encode("latin-1"))
+        archive.writestr(
+            "17.xml", dte("33", 17, totals=TOTALS, issuer=OTHER_RUT, receiver="60803000-K").encode("latin-1")
+        )
+    watched.lay("main/invoices/octubre.zip", packed.getvalue())
+    assert watched.pass_time() == 2
+    assert sorted(row.folio for row in watched.kept(FiscalDocument)) == ["15", "16"]
+    assert sorted(row.folio for row in watched.kept(LocalInvoice)) == ["15", "16"]
 
 
 def test_a_refused_file_moves_aside_with_every_reason(watched: Watched) -> None:

@@ -1,5 +1,6 @@
 """What is read of tax documents of both countries, figure by figure, and what is refused with one sentence."""
 
+import re
 from dataclasses import dataclass, fields, replace
 from datetime import date
 from typing import Any
@@ -74,6 +75,28 @@ def test_a_complement_has_its_money_in_its_payments() -> None:
     assert (payment.paid_key, payment.instalment) == (f"mx:uuid:{UUIDS['a']}", 1)
     assert (payment.balance_before, payment.paid, payment.balance_after) == (116000, 50000, 66000)
     assert (payment.vat, payment.paid_at.astimezone(MEXICO).isoformat()) == (6897, "2026-10-20T12:00:00-06:00")
+
+
+def to_version_1(text: str) -> str:
+    """Return a complement as CFDI 3.3 holds it: no totals, no taxes of documents, another name for the rate."""
+    text = re.sub(r"<pago20:Totales[^>]*/>|<pago20:ImpuestosDR>.*?</pago20:ImpuestosDR>| ObjetoImpDR=\"..\"", "", text)
+    text = (
+        text.replace('EquivalenciaDR="1"', 'MetodoDePagoDR="PPD"')
+        .replace("/Pagos20", "/Pagos")
+        .replace("pago20:", "pago10:")
+    )
+    return text.replace("xmlns:pago20", "xmlns:pago10").replace('Version="2.0"', 'Version="1.0"').replace(
+        "/cfd/4", "/cfd/3").replace('Version="4.0"', 'Version="3.3"')  # fmt: skip
+
+
+def test_a_complement_of_version_1_says_the_same() -> None:
+    """But for the VAT, which it does not state; of one document alone it may leave the part out, which is all."""
+    text = complement("d", ("a", 2, "660.00", "500.00", "160.00"), operation="87")
+    new, old = read(text).payments, read(to_version_1(text)).payments
+    assert old == tuple(replace(one, vat=0, equivalence="") for one in new)
+    bare = to_version_1(text).replace(' ImpPagado="500.00"', "").replace(' ImpSaldoAnt="660.00"', "")
+    (payment,) = read(bare).payments
+    assert (payment.paid, payment.balance_before, payment.operation) == (50000, 0, "87")
 
 
 def test_a_global_invoice_and_sales_for_others_are_marked() -> None:

@@ -114,6 +114,8 @@ class Provider:
         self._address = _to_address(connection.provider_url)
         self._sleep = sleep
         self._tell = tell
+        # The provider's moment of the last list that was read.
+        self.heard_at: datetime | None = None
         self._has_answered = False
         self._generations: dict[tuple[str, bool], Path] = {}
         self._http = httpx.Client(
@@ -162,7 +164,9 @@ class Provider:
             call = _Call("GET", _fill(path, ids), asked | dict(parse_qsl(cursor)), link)
             return self._repeat(call, lambda response: to_page(response, path, asked=plain, cursor=cursor))
 
-        return self._on_its_path(collection, fetch, is_list=True)
+        page = self._on_its_path(collection, fetch, is_list=True)
+        self.heard_at = page.at or self.heard_at
+        return page
 
     def pages(
         self,

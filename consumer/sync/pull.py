@@ -291,7 +291,11 @@ class _Reading:
 
     def _close(self, session: Session, window: Window, mark: str | None) -> None:
         now = utc_now()
-        advance(session, window, state=WindowState.CLOSED, closed_at=now, part=mark, cursor=None, reason=None)
+        # Where no account is, no page of its movements says how late it is there, but the list of accounts does.
+        heard_at = None if window.pages else self._provider.heard_at
+        until = min(window.until, heard_at or window.until)
+        place = {"part": mark, "cursor": None, "reason": None, "until": until}
+        advance(session, window, state=WindowState.CLOSED, closed_at=now, **place)
         record_checkpoint(session, self.connection, self.stream.name, now=now, objects=self.objects)
 
     def _forget(self, window: Window) -> None:

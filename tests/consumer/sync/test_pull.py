@@ -256,3 +256,14 @@ def test_a_stream_is_complete_up_to_the_provider_s_moment(installation: Installa
         assert complete_until(session, "main", "payouts") == NOW
         assert session.get_one(Checkpoint, ("main", "payouts")).complete_until == NOW
         assert complete_until(session, "main", "charges") is None
+
+
+def test_without_accounts_their_movements_are_complete_up_to_the_provider_s_moment(
+    installation: Installation, lists: Provider, list_server: Any
+) -> None:
+    """No page of movements says how late it is there; the list of accounts, which is empty, does."""
+    list_server.lists["/v2/accounts"] = []
+    outcome = read_streams(installation, lists, [STREAMS["account-movements"]])
+    assert outcome.status is Completion.DONE
+    with installation.store.reading() as session:
+        assert session.get_one(Checkpoint, ("main", "account-movements")).complete_until == NOW

@@ -86,10 +86,12 @@ def test_a_sale_shows_its_tax_documents_and_three_balances(shelf: FlaskClient, r
     page = shelf.get(PAGE).get_data(as_text=True)
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
     assert "Documentos tributarios de esta venta" in text
-    assert "OP-87 75.000 25.000 40.000 no sigue" in text
+    assert re.search("Nota de crédito electrónica 9.{0,40} 20-08-2026 anula vigente 500 CLP", text)
+    assert re.search("CFDI de pago.{0,40} 20-08-2026 – vigente 25.000 CLP", text)
+    assert "OP-87 75.000 25.000 40.000 saldos de complementos que no se siguen (sus propios saldos no cuadran)" in text
     assert "Documentos tributarios: total menos pagos declarados y notas 49.500" in text
     assert "Documentos tributarios: lo que deja el último pago declarado 40.000" in text
-    assert "Dinero del proveedor: total menos los pagos 50.000" in text
+    assert "Dinero del proveedor: total menos pagos, con devoluciones y notas 49.500" in text
 
 
 def test_what_is_left_is_accepted_as_what_it_is(accept: Callable[..., str], reconciled: Installation) -> None:

@@ -68,7 +68,7 @@ def join_name(*parts: str | None) -> str:
 
 def name_merchant(connection: Connection, language: str) -> str:
     mode = word("mode", connection.mode, language)
-    return join_name(connection.name, connection.tax_id, connection.country_code.upper(), mode)
+    return join_name(connection.legal_name, connection.name, connection.tax_id, connection.country_code.upper(), mode)
 
 
 def name_money(

@@ -173,6 +173,7 @@ Key = Annotated[SecretStr, Field(min_length=1), AfterValidator(_check_key)]
 # Which documents a sale by card has in Chile: the voucher, a boleta, or both.
 VoucherModel = Literal["voucher", "boleta", "both"]
 # Within how many months of a sale a note lowers its tax: two texts of the SII say three and six.
+LegalName = Annotated[str, Field(min_length=1, max_length=200)] | None
 NoteMonths = Annotated[Literal[3, 6], BeforeValidator(_to_number)]
 Seconds = Annotated[int, Field(ge=0, le=31_536_000)]
 SecretKey = Annotated[SecretStr, AfterValidator(_check_strength)]
@@ -230,6 +231,7 @@ class Connection(BaseModel):
     country_code: Literal["cl", "mx"] = Field(alias="country")
     mode: Literal["test", "live"]
     api_version: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]{1,40}$")
+    legal_name: LegalName = None
     tax_id: str | None = Field(default=None, repr=False)
     provider_tax_id: str | None = None
     voucher_model: VoucherModel = "voucher"
@@ -309,6 +311,7 @@ class Settings(LoginSettings):
     backup_at: TimeOfDay = time(5, 30)
     backup_keep: int = Field(default=14, gt=0, le=10_000)
     backup_passphrase: Annotated[SecretStr, AfterValidator(_check_passphrase)] | None = None
+    legal_name: LegalName = None
     tax_id: str | None = Field(default=None, repr=False)
     provider_tax_id: str | None = None
     voucher_model: VoucherModel = "voucher"
@@ -334,6 +337,7 @@ class Settings(LoginSettings):
                 "link_tokens": self.link_tokens,
                 "country": self.country,
                 "api_version": self.api_version,
+                "legal_name": self.legal_name,
                 "tax_id": self.tax_id,
                 "provider_tax_id": self.provider_tax_id,
                 "voucher_model": self.voucher_model,

@@ -9,6 +9,7 @@ from flask.typing import ResponseReturnValue
 from werkzeug.datastructures import FileStorage
 
 from consumer.facts.messages import RefusalError, translate
+from consumer.facts.taxids import TaxIdError, to_tax_id
 from reports import standing
 from reports.export import Format
 from reports.files import Shape
@@ -26,6 +27,8 @@ blueprint = Blueprint("packs", __name__)
 
 # A reader waits for this many lines of payouts without wondering.
 _MOST_LINES = 200_000
+# What the form for a proof offers; the page of an older payout has its own link.
+_PAYOUTS = 100
 
 
 @blueprint.post("/books/periods/<connection>/<int(max=2147483647):number>/pack")
@@ -49,12 +52,29 @@ def make(connection: str, number: int) -> ResponseReturnValue:
     return send_file(content, mimetype="application/zip", as_attachment=True, download_name=path.name)
 
 
+@blueprint.get("/proof")
+def choose() -> ResponseReturnValue:
+    """Show the newest payouts by name, and forms for a customer and for days, each of which sends a proof."""
+    desk.check_names(("connection",))
+    own = desk.home_connection()
+    with desk.installation().store.reading() as session:
+        runs = standing.runs_now(session, [own.name], desk.today())
+        payouts = standing.newest_payouts(session, runs, _PAYOUTS)
+    may_invite = desk.reader().role.may(Role.ADMIN)
+    return render_template("proof.html", own=own.name, payouts=payouts, may_invite=may_invite)
+
+
 @blueprint.get("/proof/<connection>.pdf")
 def proof(connection: str) -> ResponseReturnValue:
     """Send the proof of one payout, one customer or some days, from the newest run."""
     own = desk.find_connection(connection)
     desk.check_names(("payout", "customer", "from", "to"))
-    subject = Subject(request.args.get("payout", "")[:200], request.args.get("customer", "")[:40], desk.span())
+    customer = request.args.get("customer", "").strip()[:40]
+    try:
+        tax_id = to_tax_id(customer, own.country_code) if customer else ""
+    except TaxIdError as error:
+        raise BadQueryError(error.message) from None
+    subject = Subject(request.args.get("payout", "")[:200], tax_id, desk.span())
     if subject == Subject():
         raise BadQueryError("proof.no_subject")
     with desk.installation().store.reading() as session:

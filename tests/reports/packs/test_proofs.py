@@ -13,6 +13,7 @@ from flask.testing import FlaskClient
 from consumer.facts.installation import Installation
 from cuadre import Commands
 from reports import frames
+from reports.names import name_merchant
 from reports.packs import proofs
 from reports.packs.manifest import to_text
 from reports.packs.proofs import Asked, ProofError, Subject, prove
@@ -100,6 +101,21 @@ def test_the_command_writes_a_file_that_verifies(reconciled: Installation, tmp_p
     assert call("proof", "--payout", "po_1", "--out", str(out)) == (0, f"{out}\n")
     assert call("verify", str(out))[0] == 0
     assert call("proof")[0] == 2
+
+
+def test_what_to_prove_is_chosen_by_name_and_the_merchant_stands_under_its_own(
+    reconciled: Installation, client: FlaskClient
+) -> None:
+    """The page names payouts by day and amount; the PDF begins with the legal name that the settings give."""
+    page = client.get("/proof")
+    text = page.get_data(as_text=True)
+    assert page.status_code == 200
+    assert '<option value="po_1">' in text
+    assert 'action="/proof/main.pdf"' in text
+    assert client.get("/proof?payout=po_1").status_code == 400
+    assert client.get("/proof/main.pdf?customer=11.111.111-1").mimetype == "application/pdf"
+    connection = reconciled.settings.connection("main").model_copy(update={"legal_name": "Panadería Río Claro SpA"})
+    assert name_merchant(connection, "es-CL").startswith("Panadería Río Claro SpA · main")
 
 
 def test_the_address_refuses_what_it_does_not_know(client: FlaskClient) -> None:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from consumer.facts.settings import Settings
-from consumer.provider.client import TIMEOUT, USER_AGENT
+from consumer.provider.client import TIMEOUT, USER_AGENT, load_certificates
 from consumer.provider.errors import ProviderError
 
 MOST_BYTES = 20 * 1024 * 1024
@@ -46,9 +46,11 @@ def download(
     """
     host = check_allowed(url, settings, provider_url=provider_url)
     until = clock() + MOST_SECONDS
-    headers = {"User-Agent": USER_AGENT}
+    headers, trusted = {"User-Agent": USER_AGENT}, load_certificates()
     try:
-        with httpx.Client(transport=transport, timeout=TIMEOUT, follow_redirects=False, headers=headers) as http:
+        with httpx.Client(
+            transport=transport, timeout=TIMEOUT, follow_redirects=False, headers=headers, verify=trusted
+        ) as http:
             content = _fetch(http, url, host, turn=turn, is_late=lambda: clock() > until)
     except (httpx.TransportError, httpx.DecodingError) as error:
         raise NotFetchedError(f"no answer from {host} ({type(error).__name__})", may_come=True) from None

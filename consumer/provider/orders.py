@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from consumer.facts.money import MoneyError, to_minor
 from consumer.facts.order_check import OrderCheck
 from consumer.facts.texts import is_identifier
-from consumer.provider.client import TIMEOUT, USER_AGENT
+from consumer.provider.client import TIMEOUT, USER_AGENT, load_certificates
 
 _LARGEST = 20_000_000
 _IN_A_QUESTION = 500
@@ -122,7 +122,7 @@ def _open(check: OrderCheck) -> httpx.Client:
     headers = {"User-Agent": USER_AGENT, "Accept": "application/json"}
     if check.token is not None:
         headers["Authorization"] = f"Bearer {check.token.get_secret_value()}"
-    return httpx.Client(timeout=TIMEOUT, follow_redirects=False, headers=headers)
+    return httpx.Client(timeout=TIMEOUT, follow_redirects=False, headers=headers, verify=load_certificates())
 
 
 def _get(http: httpx.Client, address: str, limits: Limits) -> bytes | None:

@@ -15,6 +15,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from uuid import uuid4
 
 import pyarrow as pa
 import structlog
@@ -95,7 +96,7 @@ class Cluster:
     def map(self, work: Work, inputs: Mapping[str, bytes]) -> Iterator[Answer]:
         """Yield what came of each input, in their order; an input without an answer has a problem instead.
 
-        An input that is asked for twice is worked on once. When a worker dies its inputs go to another one.
+        When a worker dies its inputs go to another one.
         """
         left = dict(inputs)
         try:
@@ -116,12 +117,16 @@ class Cluster:
         # Inputs lie with the scheduler, so that a worker's death loses none; it warns of large ones otherwise.
         dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TiB"})
         seconds = self._within.total_seconds()
-        client = Client(
-            f"{'tls' if is_encrypted else 'tcp'}://{self._engine.cluster}",
-            timeout=seconds,
-            security=Security(require_encryption=True) if is_encrypted else None,
-            set_as_default=False,
-        )
+        try:
+            client = Client(
+                f"{'tls' if is_encrypted else 'tcp'}://{self._engine.cluster}",
+                timeout=seconds,
+                security=Security(require_encryption=True) if is_encrypted else None,
+                set_as_default=False,
+            )
+        except ValueError as error:
+            # The other end spoke before the line was encrypted.
+            raise ConnectionError("it speaks without TLS") from error
         try:
             client.wait_for_workers(1, timeout=seconds)
         except BaseException:
@@ -132,8 +137,10 @@ class Cluster:
 
 def _work_out(client: "Client", work: Work, inputs: Mapping[str, bytes], within: timedelta) -> Iterator[Answer]:
     program = name_program()
+    # A key that another client has just let go of may never be worked on again: each question has keys of its own.
     futures = {
-        name: client.submit(work, program, packed, key=f"cuadre-{program}-{name}") for name, packed in inputs.items()
+        name: client.submit(work, program, packed, key=f"cuadre-{program}-{name}-{uuid4()}")
+        for name, packed in inputs.items()
     }
     for name, future in futures.items():
         error = future.exception(timeout=within.total_seconds())

@@ -10,16 +10,22 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
+import dask
 import pytest
+from distributed import Client
 from sqlmodel import col, select
 
 from consumer.facts.engines import Engine
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
 from consumer.facts.settings import ConfigError, Settings
+from reconcile.rules.inputs import Inputs, Result
+from reconcile.rules.pipeline import reconcile as judge
 from reconcile.runs import cluster as clusters
 from reconcile.runs.cluster import (
     Answer,
@@ -30,11 +36,15 @@ from reconcile.runs.cluster import (
     check_settings,
     judge_packed,
     name_program,
+    pack,
+    to_result,
 )
 from reconcile.runs.run import RunOutcome, run
 from reconcile.tables.runs import ResultChunk, Run
+from tests.certificates import make_certificate
 from tests.ports import free_port
 from tests.reconcile.runs.waiting import sign, wait_and_sign
+from tests.thoroughness import for_run
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
@@ -43,19 +53,24 @@ ROOT = Path(__file__).resolve().parents[3]
 AS_OF = date(2026, 9, 11)
 DAY_IS_OVER = datetime(2026, 9, 12, 4, 0, tzinfo=UTC)
 SOON = timedelta(seconds=60)
+WORKERS = for_run(short=(1, 2), full=(1, 2, 3, 7))
 
 
 class Machines:
     """A scheduler and its workers as processes that share no folder, no setting and no database."""
 
-    def __init__(self, folder: Path, until_their_end: ExitStack) -> None:
+    def __init__(self, folder: Path, until_their_end: ExitStack, *, certificate: Path | None = None) -> None:
         self._folder, self._until_their_end = folder, until_their_end
+        parts = ("ca-file", "cert", "key") if certificate else ()
+        self._tls = [word for part in parts for word in (f"--tls-{part}", str(certificate))]
+        self._protocol = "tls" if certificate else "tcp"
         self.port = free_port()
         self.engine = Engine(cluster=f"127.0.0.1:{self.port}")
         self.scheduler = self.start_scheduler()
 
     def start_scheduler(self) -> "subprocess.Popen[bytes]":
-        scheduler = self.start("scheduler", "--host", "127.0.0.1", "--port", str(self.port))
+        place = ("--protocol", self._protocol, "--host", "127.0.0.1", "--port", str(self.port))
+        scheduler = self.start("scheduler", *place)
         until = time.monotonic() + SOON.total_seconds()
         while scheduler.poll() is None and time.monotonic() < until:
             with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
@@ -66,14 +81,15 @@ class Machines:
     def start_worker(self, name: str, *, code: str = "") -> "subprocess.Popen[bytes]":
         """Start a worker; it imports the program from `code` where another version of it is wanted."""
         one = ("--nthreads", "1", "--no-nanny", "--name", name, "--host", "127.0.0.1", "--death-timeout", "60")
-        return self.start("worker", f"tcp://127.0.0.1:{self.port}", *one, name=name, code=code)
+        return self.start("worker", f"{self._protocol}://127.0.0.1:{self.port}", *one, name=name, code=code)
 
     def start(self, *arguments: str, name: str = "scheduler", code: str = "") -> "subprocess.Popen[bytes]":
         place = self._folder / name
         place.mkdir(exist_ok=True)
         environ = {"PATH": os.environ["PATH"], "HOME": str(place), "DASK_DISTRIBUTED__ADMIN__TICK__LIMIT": "1h"}
         environ["PYTHONPATH"] = code or str(ROOT)
-        command = [sys.executable, "-P", "-m", "distributed.cli.dask_" + arguments[0], *arguments[1:], "--no-dashboard"]
+        command = [sys.executable, "-P", "-m", "distributed.cli.dask_" + arguments[0], *arguments[1:]]
+        command += [*self._tls, "--no-dashboard"]
         with (place / "log").open("ab") as log:
             process = subprocess.Popen(command, cwd=place, env=environ, stdout=log, stderr=log)
         self._until_their_end.callback(end, process)
@@ -141,6 +157,80 @@ def test_a_cluster_says_what_this_machine_says(
     assert not kept[0].exists()
     assert published(installation) == ([run_id], elsewhere)
     assert outcome.summary == here.summary
+
+
+@pytest.mark.usefixtures("month")
+def test_any_number_of_workers_in_any_order_says_the_same(
+    installation: Installation, main: Connection, machines: Machines
+) -> None:
+    """Three days of books, in another order each time: every cell that comes back is that of this machine."""
+    packed: dict[str, bytes] = {}
+
+    def pack_only(run_id: str, inputs: Inputs) -> Result:
+        packed[run_id] = pack(inputs)
+        return judge(inputs)
+
+    for day in (9, 10, 11):
+        run(installation, main, as_of=date(2026, 9, day), rules_of=lambda run_id: partial(pack_only, run_id))
+    here = {run_id: read_cells(judge_packed(name_program(), inputs)) for run_id, inputs in packed.items()}
+    chance = Random(20)  # noqa: S311 - repeatable
+    started, found = 0, []
+    for workers in WORKERS:
+        while started < workers:
+            started += 1
+            machines.start_worker(str(started))
+        wait_for_workers(machines, workers)
+        for _ in range(2):
+            order = chance.sample(sorted(packed), len(packed))
+            asked = {run_id: packed[run_id] for run_id in order}
+            answers = list(Cluster(machines.engine, answers_within=SOON).map(judge_packed, asked))
+            assert [one.name for one in answers] == order
+            found.append({one.name: read_cells(one.packed or b"") for one in answers})
+
+    assert len(here) == 3
+    assert found == [here] * (2 * len(WORKERS))
+
+
+def read_cells(packed: bytes) -> list[object]:
+    """Return what a packed result holds; its bytes differ by how often a process met one string."""
+    result = to_result(packed)
+    frames = (result.payouts, result.lines, result.documents, result.bank)
+    return [*(frame.to_csv() for frame in frames), result.findings, result.complete]
+
+
+def wait_for_workers(machines: Machines, count: int) -> None:
+    with Client(f"tcp://127.0.0.1:{machines.port}", set_as_default=False) as client:
+        client.wait_for_workers(count, timeout=SOON.total_seconds())
+
+
+def test_certificates_of_both_sides_are_asked_for(tmp_path: Path) -> None:
+    """With them a cluster answers over TLS; without them it does not."""
+    certificate = make_certificate(tmp_path / "here.pem")
+    names = ("ca-file", "client.cert", "client.key")
+    with ExitStack() as until_their_end:
+        (tmp_path / "tls").mkdir()
+        encrypted = Machines(tmp_path / "tls", until_their_end, certificate=certificate)
+        encrypted.start_worker("one")
+        with dask.config.set({f"distributed.comm.tls.{name}": str(certificate) for name in names}):
+            (answer,) = Cluster(encrypted.engine, answers_within=SOON).map(sign, {"a": b"input"})
+        (refused,) = Cluster(encrypted.engine, answers_within=timedelta(seconds=2)).map(sign, {"a": b"input"})
+
+    assert answer == Answer("a", name_program().encode() + b" input")
+    assert refused.packed is None
+    assert refused.problem.startswith("the cluster does not answer")
+
+
+def test_a_cluster_without_tls_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the other end speaks before the line is encrypted Dask raises ValueError: no night ends with that."""
+
+    def speak_first(*_address: object, **_options: object) -> None:
+        raise ValueError("IOStream is not idle; cannot convert to SSL")
+
+    monkeypatch.setattr("distributed.Client", speak_first)
+    (answer,) = Cluster(Engine(cluster="10.0.0.5:8786")).map(sign, {"a": b"input"})
+
+    problem = "the cluster does not answer (ConnectionError: it speaks without TLS)"
+    assert answer == Answer("a", None, problem)
 
 
 def test_the_inputs_of_a_killed_worker_go_to_another(machines: Machines, tmp_path: Path) -> None:

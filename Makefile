@@ -65,6 +65,7 @@ bench-ingest: install-dev  ## webhooks a second against a bare route, a naive in
 	$(BIN)/python tests/benchmarks/ingest/bench_ingest.py
 	$(BIN)/python tests/benchmarks/ingest/bench_drain.py
 	$(BIN)/python tests/benchmarks/ingest/bench_beside_a_night.py
+	$(BIN)/python tests/benchmarks/ingest/bench_full_inbox.py
 
 bench-backfill: install-dev  ## events a second from a list server with latency, the budget used, memory
 	$(BIN)/python tests/benchmarks/backfill/bench_backfill.py

@@ -43,6 +43,10 @@ RUNS: dict[str, tuple[list[str], dict[str, int]]] = {
         ["--events", "1000", "--rounds", "1"],
         {r"^\| SQLite \| 1,000 \|": 1, r"^\| PostgreSQL \| 1,000 \|": 1},
     ),
+    "ingest/bench_full_inbox.py": (
+        ["--rows", "2000", "--events", "100"],
+        {r"^\| (SQLite|PostgreSQL) \| 0 \|": 2, r"^\| (SQLite|PostgreSQL) \| 2,000 \|": 2},
+    ),
     "ingest/bench_ingest.py": (
         ["--rounds", "1", "--seconds", "0.15", "--no-peers", "--load", LOAD],
         {r" bare route: verify and parse ": 2, r", 0 missing \|$": KEEPERS, r"CPU µs per durable event": 2},

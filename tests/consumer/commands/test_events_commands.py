@@ -232,6 +232,22 @@ def test_replaying_an_unknown_event_changes_nothing(
         assert session.exec(select(Event.state)).one() == "waiting"
 
 
+@pytest.mark.both_databases
+def test_bodies_are_dropped_a_few_rows_at_a_time(
+    installation: Installation, deliver: Deliver, make_event: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of seven events in steps of two, the six that are settled lose their bodies, each once."""
+    monkeypatch.setattr("consumer.inbox.record._ROWS_AT_ONCE", 2)
+    record(installation, *(deliver(make_event(f"evt_{number}")) for number in range(1, 7)))
+    apply(installation)
+    record(installation, deliver(make_event("evt_35")))
+    later = NOW + timedelta(days=401)
+
+    assert [prune(installation.store, installation.settings, now=later) for _ in range(2)] == [6, 0]
+    with installation.store.reading() as session:
+        assert session.exec(select(Event.id).where(Event.body != None)).all() == ["evt_35"]  # noqa: E711 - SQL
+
+
 def test_pruned_events_keep_their_identity(
     installation: Installation, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
 ) -> None:

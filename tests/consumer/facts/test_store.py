@@ -94,6 +94,15 @@ def test_the_tables_are_those_of_the_migrations(store: Store) -> None:
         assert migrating.differences(connection) == []
 
 
+@pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
+def test_dead_rows_of_the_inbox_go_soon(store: Store) -> None:
+    """PostgreSQL clears the inbox from one dead row in a hundred on."""
+    with store.connection() as connection:
+        options = connection.execute(sa.text("SELECT reloptions FROM pg_class WHERE relname = 'event'")).scalar_one()
+
+    assert "autovacuum_vacuum_scale_factor=0.01" in options
+
+
 def test_put_overwrites_the_row_under_its_key(store: Store) -> None:
     """The last writer's values stay, and there is one row."""
     for objects in (1, 9):

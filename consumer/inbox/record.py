@@ -366,16 +366,12 @@ def prune(store: Store, settings: Settings, *, now: datetime) -> int:
 
 def _drop(store: Store, table: sa.Table, condition: sa.ColumnElement[bool]) -> int:
     keys: list[sa.ColumnElement[Any]] = list(table.primary_key)
-    is_due = sa.and_(condition, table.c.body.is_not(None))
-    due, dropped = sa.select(*keys).where(is_due).order_by(*keys).limit(_ROWS_AT_ONCE), 0
-    some = due
+    some = sa.select(*keys).where(condition, table.c.body.is_not(None)).limit(_ROWS_AT_ONCE)
+    statement = sa.update(table).where(sa.tuple_(*keys).in_(some)).values(body=None)
+    dropped = 0
     while True:
-        # Found before the transaction that writes: to look through millions of rows takes longer than anyone may wait.
-        with store.reading() as session:
-            found = [tuple(row) for row in session.execute(some)]
         with store.connection() as connection:
-            these = sa.update(table).where(sa.tuple_(*keys).in_(found), is_due).values(body=None)
-            dropped += connection.execute(these).rowcount
-        if len(found) < _ROWS_AT_ONCE:
+            count = connection.execute(statement).rowcount
+        dropped += count
+        if count < _ROWS_AT_ONCE:
             return dropped
-        some = due.where(sa.tuple_(*keys) > sa.tuple_(*map(sa.literal, found[-1])))

@@ -198,15 +198,27 @@ def keep(
     before = [_before(changes.known[document.doc_key], outcome.sha256) for document, _, _ in changes.changed]
     if before:
         session.execute(sa.insert(LocalInvoiceBefore), before)
-    for document, raw, differences in changes.changed:
-        values = {field: after for field, (_, after) in differences.items()}
-        key = (col(LocalInvoice.connection) == connection.name, col(LocalInvoice.doc_key) == document.doc_key)
-        kept = {"raw": _to_json(raw), "file_sha256": outcome.sha256, "updated_at": at}
-        session.execute(sa.update(LocalInvoice).where(*key).values(**values, **kept))
+    _update(session.connection(), changes, connection.name, {"file_sha256": outcome.sha256, "updated_at": at})
     history = list(_history(changes, connection, outcome.sha256, at))
     if history:
         session.execute(sa.insert(LocalInvoiceChange), history)
     return replace(outcome, kept=True)
+
+
+def _update(connection: sa.Connection, changes: Changes, name: str, kept: Mapping[str, object]) -> None:
+    """Write changed documents, those that change the same fields at once.
+
+    Not through the session, which would look for each one among all documents that it has read.
+    """
+    table = core_of(LocalInvoice)
+    alike: dict[tuple[str, ...], list[dict[str, object]]] = {}
+    for document, raw, differences in changes.changed:
+        values = {field: after for field, (_, after) in differences.items()}
+        alike.setdefault(tuple(values), []).append({"of_key": document.doc_key, "raw": _to_json(raw), **values, **kept})
+    mine = (table.c.connection == name, table.c.doc_key == sa.bindparam("of_key"))
+    for rows in alike.values():
+        fields: dict[str, object] = {field: sa.bindparam(field) for field in rows[0] if field != "of_key"}
+        connection.execute(sa.update(table).where(*mine).values(fields), rows)
 
 
 def _with_counts(session: Session, outcome: ImportOutcome, changes: Changes) -> ImportOutcome:

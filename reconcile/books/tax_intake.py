@@ -232,14 +232,10 @@ def _write(session: Session, connection: Connection, new: Sequence[Found], diges
     _insert(database, FiscalRelation, [_to_relation_row(*one) for one in relations], here)
     payments = [(document.doc_key, payment) for _, document in pairs for payment in document.payments]
     _insert(database, FiscalPayment, [_to_payment_row(*one) for one in payments], here)
-    table = FiscalDocument
+    table = core_of(FiscalDocument)
     for (key, issuer), by in replacing.items():
-        of_key = (
-            col(table.connection) == connection.name,
-            col(table.doc_key) == key,
-            col(table.issuer_tax_id) == issuer,
-        )
-        session.execute(sa.update(table).where(*of_key).values(status=Verdict.REPLACED.value, replaced_by=by))
+        of_key = (table.c.connection == connection.name, table.c.doc_key == key, table.c.issuer_tax_id == issuer)
+        database.execute(sa.update(table).where(*of_key).values(status=Verdict.REPLACED.value, replaced_by=by))
 
 
 def _insert(

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from sqlmodel import func, select
 
 from consumer.facts.installation import Installation
@@ -73,6 +74,20 @@ def test_two_files_about_the_same_documents_at_once_take_turns(
     outcomes = _together(installation, main, first, second)
     assert sorted((outcome.added, outcome.changed) for outcome in outcomes) == [(0, ROWS), (ROWS, 0)]
     assert _counts(installation.store) == (2, ROWS, ROWS)
+
+
+@pytest.mark.both_databases
+def test_documents_that_change_alike_are_written_at_once(
+    installation: Installation, main: Connection, tmp_path: Path
+) -> None:
+    """A file that changes thousands costs a few statements, and each document has its new total."""
+    asked: list[str] = []
+    import_invoices(installation, main, _books(tmp_path / "one.csv", total=1190))
+    sa.event.listen(installation.store.engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    assert import_invoices(installation, main, _books(tmp_path / "two.csv", total=1200)).changed == ROWS
+    assert len([text for text in asked if text.startswith("UPDATE")]) == 1
+    with installation.store.reading() as session:
+        assert session.exec(select(LocalInvoice.total).distinct()).all() == [1200]
 
 
 def _together(installation: Installation, connection: Connection, *paths: Path) -> list[ImportOutcome]:

@@ -41,18 +41,11 @@ def in_order(runs: Sequence[Run]) -> list[Run]:
     return sorted(runs, key=lambda run: run.connection)
 
 
-def line_rows(
-    session: Session,
-    runs: Sequence[Run],
-    span: Span,
-    *,
-    paid_out: bool | None = True,
-    payout_id: str | None = None,
-) -> Iterator[Row]:
-    """Read lines of payouts, or of items no payout carries yet, or with None of both."""
+def line_rows(session: Session, runs: Sequence[Run], span: Span, *, payout_id: str | None = None) -> Iterator[Row]:
+    """Read lines of payouts."""
     for run in in_order(runs):
         days = {"since": span.since, "until": span.until}
-        for row in chunks.read_lines(session, run, paid_out=paid_out, payout_id=payout_id, **days):
+        for row in chunks.read_lines(session, run, paid_out=True, payout_id=payout_id, **days):
             yield {**row, "connection": run.connection}
 
 

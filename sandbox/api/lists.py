@@ -175,12 +175,12 @@ def read_since(call: Call, param: str = "since") -> datetime | None:
         raise invalid("date", param, "a calendar date or an ISO 8601 datetime") from None
 
 
-def read_until(call: Call, param: str = "until") -> datetime | None:
+def read_until(call: Call) -> datetime | None:
     """Return the last moment of a range. Raise `invalid_date` if the text is no date."""
-    moment = read_since(call, param)
+    moment = read_since(call, "until")
     if moment is None:
         return None
-    return moment + ALMOST_A_DAY if to_day(call.query[param]) else moment
+    return moment + ALMOST_A_DAY if to_day(call.query["until"]) else moment
 
 
 def _dig(row: Object, path: list[str]) -> object:

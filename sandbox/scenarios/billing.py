@@ -213,7 +213,7 @@ def agree(shop: Shop, span: Span) -> None:
         (coming[11], "active"),
     ):
         at = chance.moment(on)
-        link = to_payment_link(chance, chance.price(), shop.ledger.currency, at, status="active")
+        link = to_payment_link(chance, chance.price(), shop.ledger.currency, at)
         happenings.append(Happening(at, "payment_links", link))
         if end != "active":
             happenings.append(Happening(at + LINK_LIFE, "payment_links", link | {"status": end}))
@@ -303,13 +303,13 @@ def lose_method(chance: Chance, kind: str, owner: Person, at: datetime) -> list[
     ]
 
 
-def to_payment_link(chance: Chance, amount: int, currency: str, at: datetime, *, status: str) -> Object:
+def to_payment_link(chance: Chance, amount: int, currency: str, at: datetime) -> Object:
     """Return an address that asks for one payment."""
     id_ = chance.id("plink")
     return to_object(
         "payment_link",
         id_,
-        status=status,
+        status="active",
         amount=amount,
         currency=currency,
         url=f"https://pagos.example/l/{chance.digits(10)}",

@@ -214,7 +214,7 @@ def surroundings(chance: Chance, ledger: Ledger, span: Span) -> list[Happening]:
     happenings += lose_method(chance, "mx_direct_debit", chance.company(), chance.moment(span.coming()[0]))
     for end, on in (("expired", span.past()[2]), ("active", span.coming()[6])):
         at = chance.moment(on)
-        link = to_payment_link(chance, chance.price(), ledger.currency, at, status="active")
+        link = to_payment_link(chance, chance.price(), ledger.currency, at)
         happenings += [
             Happening(at, "payment_links", link),
             Happening(at + LINK_LIFE, "payment_links", link | {"status": end}),

@@ -29,8 +29,8 @@ def _plant(own: TaxShop) -> None:
     own.pay_under_another(own.draft(own.day(19), buyer=None, buyer_tax_id=PUBLIC["mx"]), own.day(20))
 
 
-def _defer(own: TaxShop, on: int, *, after: int = 0) -> LocalDocument:
-    return own.bill(own.day(on, after=after), payment_method="PPD", payment_form=DEFERRED)
+def _defer(own: TaxShop, on: int) -> LocalDocument:
+    return own.bill(own.day(on), payment_method="PPD", payment_form=DEFERRED)
 
 
 def _complete(own: TaxShop, document: LocalDocument, paid: Payment, on: date, **line: object) -> Paper:

@@ -96,7 +96,7 @@ def _write_chile(papers: Iterable[Paper]) -> Named:
     for paper in papers:
         if paper.is_received:
             name = f"recibidos/{paper.issuer.tax_id}_T{paper.kind}F{paper.folio}.xml"
-            yield name, write_dte(paper, has_namespace=False)
+            yield name, write_dte(paper)
             continue
         group = waiting.setdefault((paper.kind in RECEIPTS, paper.month), [])
         group.append(paper)

@@ -18,9 +18,9 @@ LARGEST_SET = 500
 Tree = Mapping[str, "str | Tree | Sequence[Tree] | None"]
 
 
-def write_dte(paper: Paper, *, has_namespace: bool = True) -> bytes:
-    """Return one document on its own; the portal for small companies leaves the namespace out."""
-    return _write(_to_element(paper), SII if has_namespace else "")
+def write_dte(paper: Paper) -> bytes:
+    """Return one document on its own and without a namespace, as the portal for small companies does."""
+    return _write(_to_element(paper))
 
 
 def write_set(papers: Sequence[Paper]) -> bytes:
@@ -37,12 +37,11 @@ def write_set(papers: Sequence[Paper]) -> bytes:
     _grow(SubElement(body, "Caratula", version="1.0"), cover)
     body.extend(_to_element(paper) for paper in papers)
     root.append(_sign("#SetDoc"))
-    return _write(root, SII)
+    root.set("xmlns", SII)
+    return _write(root)
 
 
-def _write(root: Element, namespace: str) -> bytes:
-    if namespace:
-        root.set("xmlns", namespace)
+def _write(root: Element) -> bytes:
     written: bytes = tostring(root, encoding="ISO-8859-1", xml_declaration=True)
     return written
 

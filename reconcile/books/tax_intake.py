@@ -38,6 +38,7 @@ _GENERIC = GENERIC_RFCS | GENERIC_RUTS
 
 
 KEPT = (Verdict.TAKEN, Verdict.REPLACED, Verdict.CANCELLED)
+_AGAIN = (Verdict.KNOWN, Verdict.CHANGED)
 REFUSED = (Verdict.CHANGED, Verdict.NO_STAMP, Verdict.OTHER_ISSUER, Verdict.UNREADABLE)
 
 
@@ -115,6 +116,8 @@ def _keep_batch(
         take_turn(session, Turn.BOOKS)
     judged = _compare(session, connection.name, batch)
     new = [one for one in judged if one.document is not None and one.verdict in KEPT]
+    if not dry_run:
+        _note_others(session, connection.name, judged)
     if dry_run or not new:
         outcome.added += len(new)
         return judged
@@ -170,6 +173,28 @@ def _to_known(one: Found, *, is_same: bool) -> Found:
         return replace(one, verdict=Verdict.KNOWN)
     reason = Message("tax.changed", {"document": one.document.doc_key})
     return replace(one, verdict=Verdict.CHANGED, reason=reason)
+
+
+def _note_others(session: Session, connection: str, judged: Sequence[Found]) -> None:
+    """Note what other XML of a known document states differently; its own content, brought in again, takes it back."""
+    table = FiscalDocument
+    again = _redact(session, connection, [one for one in judged if one.verdict in _AGAIN])
+    documents = {one.document.doc_key: one.document for verdict in _AGAIN for one in again
+                 if one.document and one.verdict is verdict}  # fmt: skip
+    changed = {one.document.doc_key for one in again if one.document and one.verdict is Verdict.CHANGED}
+    for some in batches(sorted(documents)):
+        mine = (col(table.connection) == connection, col(table.doc_key).in_(some))
+        # Of files brought in again few were ever changed: the others are not read.
+        is_asked = sa.or_(col(table.doc_key).in_(changed.intersection(some)), col(table.other_fields) != "")
+        for row in session.exec(select(table).where(*mine, is_asked)):
+            other = documents[row.doc_key]
+            stated = {
+                "total": (row.payable, other.payable), "customer_tax_id": (row.receiver_tax_id, other.receiver_tax_id),
+                "issue_date": (row.issue_date, other.issue_date), "currency": (row.currency, other.currency),
+            }  # fmt: skip
+            fields = " ".join(name for name, (known, new) in stated.items() if known != new)
+            row.other_fields, row.other_payable = fields, other.payable if fields else None
+            session.add(row)
 
 
 def _read_known(session: Session, connection: str, keys: Sequence[str]) -> Iterator[tuple[str, str]]:

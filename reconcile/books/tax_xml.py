@@ -20,6 +20,8 @@ _BEFORE = b"\xef\xbb\xbf\xff\xfe \t\r\n\0"
 _DOCUMENT_TYPE = b"<!DOCTYPE"
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 _ROOTS = re.compile(rb"<(?:\w+:)?(?:Comprobante|DTE|EnvioDTE|EnvioBOLETA|SetDTE|Documento)[\s>]")
+# What the tax office of Mexico answers to a cancellation.
+_RECEIPT = "Acuse"
 Read: TypeAlias = TaxDocument | TaxXmlError
 
 
@@ -44,6 +46,8 @@ def read_tax_xml(content: bytes) -> Iterator[Read]:
     elif name in dte.ROOTS:
         for body in dte.list_documents(root):
             yield _read(body, is_chilean=True)
+    elif name == _RECEIPT:
+        raise NotForUsError("tax.receipt")
     else:
         raise NotForUsError("tax.no_document", name=name[:60])
 

@@ -40,7 +40,7 @@ ERASED = "erased.json"
 DRAFT = ".draft"
 SCHEMAS = {**INPUTS, "transfers": TRANSFERS}
 # Frames that came after runs were kept, and name a run only where they have rows.
-_LATER = frozenset({"payers", "operations"})
+_LATER = frozenset({"payers", "operations", "changed_documents"})
 
 
 # What names a run: all it read, as JSON.

@@ -30,6 +30,7 @@ from consumer.facts.tables.sync import Checkpoint, Window, WindowState
 from consumer.facts.tables.types import core_of
 from reconcile.books.bank_statements import LAST_DIGITS
 from reconcile.reading.bank import account_name, read_bank
+from reconcile.reading.changed import read_changed_documents
 from reconcile.reading.gaps import Asked, Listed, clock_of_provider, find_gaps
 from reconcile.reading.items import (
     build_items,
@@ -123,6 +124,7 @@ def read_inputs(  # noqa: PLR0913 - a day, a moment and how much to read
             orders=reader.frame(OrderAnswer, ORDERS, "order_ref"),
             payers=read_payers(session.connection(), connection.name),
             operations=read_operations(session.connection(), connection),
+            changed_documents=read_changed_documents(session.connection(), connection),
             tariff=to_tariff(settings.tariff),
             rules=to_rules(settings.rules),
             calendar=calendar,

@@ -1,4 +1,6 @@
-"""The document that each sale needs, by country, means of payment and receiver, and sales that have another."""
+"""The document that each sale needs, by country, means and receiver; sales that have another, and changed documents."""
+
+from collections.abc import Iterator
 
 import numpy as np
 from pandas import DataFrame, Series
@@ -6,7 +8,7 @@ from pandas import DataFrame, Series
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
 from reconcile.rules.columns import Cells, Mask, decode
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import PAYMENT_TYPES, REFUND, TEXT, Evidence, Finding, Inputs
+from reconcile.rules.inputs import PAYMENT_TYPES, REFUND, TEXT, Evidence, Finding, Inputs, rows_of
 from reconcile.rules.kinds import RECEIPTS
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.outcomes import Code
@@ -84,6 +86,14 @@ def find_other_documents(rows: DataFrame, ledger: Ledger, applied: DataFrame, in
     chosen = chosen.drop_duplicates("payment")
     pairs = zip(chosen["payment"].tolist(), chosen["doc"].tolist(), chosen["receiver"].tolist(), strict=True)
     return [_to_finding(ledger, payment, doc, receiver, inputs.country) for payment, doc, receiver in pairs]
+
+
+def find_changed_documents(inputs: Inputs) -> Iterator[Finding]:
+    """Name each document of which a later file states something else than its XML, with what the totals differ by."""
+    for row in rows_of(inputs.changed_documents):
+        evidence: Evidence = {"total": row.total, "difference": row.difference, "changed_fields": row.fields.split()}
+        about = About(f"document:{row.doc_key}", row.currency, doc_key=row.doc_key, evidence=evidence)
+        yield to_finding(Code.DOCUMENT_CHANGED, about, at_risk=abs(row.difference))
 
 
 def _to_finding(ledger: Ledger, payment: int, doc: int, receiver: str, country: str) -> Finding:

@@ -22,6 +22,7 @@ OF_VOID = "Refund the payment, or issue the document again: the customer's docum
 FACTS: dict[str, tuple[str, ...]] = {
     Code.INVOICE_NO_PAYMENT: ("due",),
     Code.CREDIT_NOTE_NO_REFUND: ("issued",),
+    Code.DOCUMENT_CHANGED: ("issued",),
     Code.PAYOUT_LATE: ("expected",),
     Code.PAYOUT_NOT_IN_BANK: ("expected",),
     Code.PAYOUT_RETURNED: ("ended", "expected"),

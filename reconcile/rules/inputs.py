@@ -121,12 +121,18 @@ PAYERS: Schema = {
 # Payments that a payment complement names by its operation, and the documents it settles.
 OPERATIONS: Schema = {"resource_id": TEXT, "doc_key": TEXT}
 
+# Documents of which a later file states something else than their XML: what (fields divided by a space), and by how
+# much its total is another.
+CHANGED_DOCUMENTS: Schema = {
+    "doc_key": TEXT, "currency": TEXT, "total": MONEY, "difference": MONEY, "fields": TEXT,
+}  # fmt: skip
+
 # Every frame of the inputs by its name there.
 INPUTS: Mapping[str, Schema] = {
     "payouts": PAYOUTS, "items": ITEMS, "documents": DOCUMENTS, "disputes": DISPUTES, "fees": FEES, "gaps": GAPS,
     "conflicts": CONFLICTS, "decisions": DECISIONS, "bank": BANK, "rates": RATES,
     "unknown_customers": UNKNOWN_CUSTOMERS, "orders": ORDERS, "payers": PAYERS,
-    "operations": OPERATIONS,
+    "operations": OPERATIONS, "changed_documents": CHANGED_DOCUMENTS,
 }  # fmt: skip
 
 SUMMARY = schema_of(PAYOUT_COLUMNS)
@@ -160,6 +166,7 @@ class Inputs:
     orders: DataFrame = field(default_factory=lambda: empty_frame(ORDERS))
     payers: DataFrame = field(default_factory=lambda: empty_frame(PAYERS))
     operations: DataFrame = field(default_factory=lambda: empty_frame(OPERATIONS))
+    changed_documents: DataFrame = field(default_factory=lambda: empty_frame(CHANGED_DOCUMENTS))
 
 
 class Finding(Struct, frozen=True):

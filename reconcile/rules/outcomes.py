@@ -213,6 +213,12 @@ class Code(StrEnum):
         "The payment is for a cancelled document",
         "Issue the document again or refund the payment",
     )
+    DOCUMENT_CHANGED = (
+        "DOCUMENT_CHANGED",
+        Severity.HIGH,
+        "A later file states another amount, receiver or day than the document's XML",
+        "Compare both with the tax office, and bring the right content in again",
+    )
     EXPECTED_DOC_MISSING = (
         "EXPECTED_DOC_MISSING",
         Severity.MEDIUM,

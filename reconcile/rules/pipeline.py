@@ -15,7 +15,7 @@ from reconcile.rules.columns import Indices, Ints, are_in, join_keys, look_up, t
 from reconcile.rules.decisions import apply_decisions
 from reconcile.rules.deposits import find_deposits, find_source_differences, list_bank_lines
 from reconcile.rules.documents import find_customers, sort_documents, to_books
-from reconcile.rules.expected import find_other_documents
+from reconcile.rules.expected import find_changed_documents, find_other_documents
 from reconcile.rules.fees import choose_fees, find_off_tariff
 from reconcile.rules.findings import add_days, merge_currency_differences, sort_findings
 from reconcile.rules.gate import find_conflicts, find_gaps, find_unknown_years, withhold
@@ -226,6 +226,7 @@ def reconcile(inputs: Inputs) -> Result:
         *add_rates(ledger, inputs),
         *find_payment_faults(ledger, applied, misses),
         *find_other_documents(rows, ledger, applied, inputs),
+        *find_changed_documents(inputs),
         *find_lonely_refunds(ledger, applied),
         *find_lonely_notes(ledger, applied),
         *find_disputes(ledger, applied, disputes, inputs),

@@ -60,6 +60,9 @@ class FiscalDocument(SQLModel, table=True):
     # A note that does not lower the tax of its issuer.
     no_debit_right: bool = False
     order_ref: str = ""
+    # What another XML of the same document stated differently: fields of the books, and its payable total.
+    other_fields: str = Field(default="", sa_column_kwargs={"server_default": ""})
+    other_payable: int | None = minor_units()
     # Digest of the document's content, without names of spaces, signature and addenda.
     content_sha256: str
     file_sha256: str

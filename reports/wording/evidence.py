@@ -36,8 +36,8 @@ RETURNS = {
 }
 _RULES = {"rule", "key"}
 _GROUPS = {
-    "direction": "direction", "dispute_state": "dispute", "expected_doc": "expected", "fee_source": "fee",
-    "return_reason": "return", "status": "transfer",
+    "changed_fields": "field", "direction": "direction", "dispute_state": "dispute", "expected_doc": "expected",
+    "fee_source": "fee", "return_reason": "return", "status": "transfer",
 }  # fmt: skip
 _decode = msgspec.json.Decoder(dict[str, object]).decode
 

@@ -4,6 +4,7 @@ python tests/benchmarks/accuracy/tax.py [SEED …]
 """
 
 import io
+import re
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 from consumer.facts.clock import local_date
 from reconcile.books.register_files import import_register
 from reconcile.books.tax_intake import import_tax_files
+from reconcile.books.tax_judging import ISSUED, Found, Verdict
 from reconcile.fiscal.declared import declare, read_file
 from reconcile.fiscal.reading import read_world
 from reconcile.fiscal.tie_out import tie_out
@@ -34,7 +36,9 @@ MONTHS = ("2026-07", "2026-08", "2026-09")
 NAMES, SEEDS = ("tax-cl", "tax-mx"), (1, 7, 23)
 # What money and documents of a month differ by anyhow: the truth of payments and documents judges it, or it is a unit.
 OF_MONEY = {"not_collected", "payment_without_document", "rounding", "global_invoice"}
-OTHER = "EXPECTED_DOC_MISSING"
+OTHER, CHANGED = "EXPECTED_DOC_MISSING", "DOCUMENT_CHANGED"
+# The total of a sale, as both countries write it.
+_TOTAL = re.compile(rb"""((?: Total="|<MntTotal>))([1-9])""")
 Named = tuple[str, str]
 
 
@@ -66,26 +70,29 @@ def judge_tax(name: str, seed: int) -> TaxFound:
         truth = merchant.scenario.truth(at)
         planted = [row for row in truth if row.kind == "tax_cause"]
         unknown = {row.id for row in planted if row.outcome == "not_in_books"}
-        _import(merchant, name, seed, at, unknown)
+        changed = _import(merchant, name, seed, at, unknown)
         today = local_date(at, merchant.connection.country.zone)
         runs.run(merchant.installation, merchant.connection, as_of=today)
         found = list(_name(merchant, today))
         rests = sum(bool(rest) for _, rest in found)
         named = frozenset(one for causes, _ in found for one in causes) | _name_other_documents(merchant)
     wanted = {(row.outcome, row.id) for row in planted}
-    wanted |= {(OTHER, row.id) for row in truth if OTHER in row.exceptions}
+    wanted |= {(OTHER, row.id) for row in truth if OTHER in row.exceptions} | {(CHANGED, changed)}
     return TaxFound(name, seed, frozenset(wanted), named, rests)
 
 
 def _name_other_documents(merchant: Merchant) -> frozenset[Named]:
-    """Return the payments whose document does not serve."""
+    """Return the payments whose document does not serve, and the documents that another XML changed."""
     with merchant.installation.store.reading() as session:
-        found = session.scalars(select(col(ExceptionRow.resource_id)).where(col(ExceptionRow.code) == OTHER))
-        return frozenset((OTHER, str(payment)) for payment in found)
+        found = session.exec(select(ExceptionRow).where(col(ExceptionRow.code).in_([OTHER, CHANGED]))).all()
+        return frozenset((row.code, str(row.resource_id if row.code == OTHER else row.doc_key)) for row in found)
 
 
-def _import(merchant: Merchant, name: str, seed: int, at: datetime, unknown: set[str]) -> None:
-    """Take in XML (without what the books do not know), then the books of the ERP, the register and the returns."""
+def _import(merchant: Merchant, name: str, seed: int, at: datetime, unknown: set[str]) -> str:
+    """Take in XML (without what the books do not know), then the books of the ERP, the register and the returns.
+
+    Return the key of the sale of which an altered XML is brought in last.
+    """
     app, folder = create_sandbox(name, seed=seed), merchant.books.parent
     installation, connection = merchant.installation, merchant.connection
     with httpx.Client(transport=httpx.WSGITransport(app=app), base_url="http://sandbox.test") as client:
@@ -110,6 +117,20 @@ def _import(merchant: Merchant, name: str, seed: int, at: datetime, unknown: set
     if connection.country_code == "cl":
         with installation.store.transaction() as session:
             declare(session, connection, read_file(declared), author="merchant", at=at)
+    return _alter(merchant, papers)
+
+
+def _alter(merchant: Merchant, papers: bytes) -> str:
+    """Bring in the XML of a sale with another total, and return its key."""
+    path = merchant.books.parent / "altered.xml"
+    for _, content in _unpack(papers):
+        path.write_bytes(_TOTAL.sub(rb"\g<1>1\g<2>", content, count=1))
+        found: list[Found] = []
+        import_tax_files(merchant.installation, merchant.connection, [path], on_found=found.append)
+        for one in found:
+            if one.verdict is Verdict.CHANGED and one.direction == ISSUED and one.document:
+                return one.document.doc_key
+    raise SystemExit("no paper could be altered")
 
 
 def _unpack(content: bytes) -> Iterator[tuple[str, bytes]]:
@@ -131,9 +152,10 @@ def write(found: list[TaxFound]) -> str:
     lines = [
         "", "## Causes of tax differences", "",
         "`tax-cl` and `tax-mx` plant each cause of a tax difference, and a sale whose document is another than it",
-        "needs; what the tie-out, the complements and the run name is held against them, from XML, books, registers",
-        "and returns as files. Not counted as false: sums of vouchers, unpaid documents, card sales without one,",
-        "single units of rounding, global invoices, and another cause of what one is planted on, which may follow.", "",
+        "needs; one XML is altered and brought in again. What the tie-out, the complements and the run name is held",
+        "against them, from XML, books, registers and returns as files. Not counted as false: sums of vouchers, unpaid",
+        "documents, card sales without one, single units of rounding, global invoices, and another cause of what one",
+        "is planted on, which may follow.", "",
         "| scenario, seed | planted | missed | false | figures with a rest |", "|---|---|---|---|---|",
     ]  # fmt: skip
     for one in found:

@@ -12,6 +12,7 @@ from consumer.facts.bankdays import calendar_of
 from reconcile.rules.fees import choose_fees
 from reconcile.rules.inputs import (
     BANK,
+    CHANGED_DOCUMENTS,
     CONFLICTS,
     DECISIONS,
     DISPUTES,
@@ -180,6 +181,7 @@ _SCHEMAS: dict[str, Schema] = {
     "orders": ORDERS,
     "payers": PAYERS,
     "operations": OPERATIONS,
+    "changed_documents": CHANGED_DOCUMENTS,
 }
 
 

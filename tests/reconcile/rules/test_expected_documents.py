@@ -107,3 +107,17 @@ def test_sale_without_a_document_has_one_exception(case: "Case") -> None:
     """What matched nothing says it already."""
     case.payment("pi_1", 50_000, customer_tax_id=COMPANY)
     assert case.run().found() == {("PAYMENT_NO_INVOICE", "resource:pi_1", 50_000)}
+
+
+def test_changed_document_is_named_once_with_what_changed(mexican_case: "Case") -> None:
+    """At risk is what the totals differ by; it counts from the day of issue."""
+    key = mexican_case.invoice("1", 116_000, doc_type="I", issue_date="2026-10-01", due_date="2026-12-01")
+    mexican_case.add("changed_documents", doc_key=key, currency="MXN", total=116_000, difference=-16_000,
+                     fields="customer_tax_id total")  # fmt: skip
+    run = mexican_case.run()
+    assert run.found() == {("DOCUMENT_CHANGED", f"document:{key}", 16_000)}
+    found = run.finding("DOCUMENT_CHANGED")
+    assert (found.severity, found.doc_key, str(found.fact_on), found.evidence) == (
+        "high", key, "2026-10-01",
+        {"total": 116_000, "difference": -16_000, "changed_fields": ["customer_tax_id", "total"]},
+    )  # fmt: skip

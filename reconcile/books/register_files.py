@@ -17,7 +17,7 @@ from consumer.facts.messages import Message
 from consumer.facts.store import Turn, insert_once, take_turn
 from reconcile.books.documents import NO_LINE, Reject
 from reconcile.books.invoices import find_own_tax_ids
-from reconcile.books.tax_files import is_archive, open_zip
+from reconcile.books.tax_files import is_archive, open_zip, refuse_size
 from reconcile.books.tax_registers import (
     METADATA,
     SIDES,
@@ -70,6 +70,8 @@ def import_register(  # noqa: PLR0913 - one file, and what only a person knows o
 ) -> RegisterOutcome:  # fmt: skip
     """Read one file of a register and keep its rows in one transaction; `at` is when it was asked for, else now."""
     try:
+        if (size := path.stat().st_size) > LARGEST_FILE:
+            return _refuse(path.name, refuse_size(size, LARGEST_FILE))
         content = path.read_bytes()
     except OSError as error:
         return _refuse(path.name, Message("books.file_unreadable", {"reason": str(error.strerror)}))

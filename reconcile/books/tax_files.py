@@ -118,7 +118,7 @@ def _read_xml(path: str, name: str) -> Member:
             return Member(name, problem=Message("tax.no_file"))
         with open(path, "rb") as file:  # noqa: PTH123 - a path object costs a tenth of a parse
             size = os.fstat(file.fileno()).st_size
-            return Member(name, problem=_too_large(size)) if size > LARGEST_XML else _to_member(name, file.read())
+            return Member(name, problem=refuse_size(size)) if size > LARGEST_XML else _to_member(name, file.read())
     except OSError as error:
         return Member(name, problem=Message("books.file_unreadable", {"reason": str(error.strerror)}))
 
@@ -144,7 +144,7 @@ def _unpack(archive: ZipFile, info: ZipInfo, name: str, largest: int) -> Member:
     if info.flag_bits & 1:
         return Member(name, problem=Message("tax.zip_encrypted"))
     if info.file_size > largest:
-        return Member(name, problem=_too_large(info.file_size, largest))
+        return Member(name, problem=refuse_size(info.file_size, largest))
     if info.file_size > max(_SMALLEST_BOMB, info.compress_size * _MOST_RATIO):
         return Member(name, problem=Message("tax.zip_bomb"))
     try:
@@ -163,6 +163,6 @@ def _to_member(name: str, content: bytes) -> Member:
     return Member(name, content, is_other=not is_xml)
 
 
-def _too_large(size: int, largest: int = LARGEST_XML) -> Message:
+def refuse_size(size: int, largest: int = LARGEST_XML) -> Message:
     values = {"megabytes": size // _MEGABYTE, "most": largest // _MEGABYTE}
     return Message("books.file_too_large", values)

@@ -259,3 +259,14 @@ def test_a_register_states_no_amount_below_zero() -> None:
     )  # fmt: skip
     listed = read_register("a.txt", LIST.replace("~232.00~", "~-232.00~").encode(), Owner("mx"))
     assert [str(one.reason) for one in listed.rejects] == [str(reject.reason)]
+
+
+def test_a_file_beyond_the_bound_is_not_read(installation: Installation, main: Connection, tmp_path: Path) -> None:
+    """A file by itself has the bound of a file in a ZIP, and is refused by its size alone."""
+    path = tmp_path / "RCV_VENTA_202610.csv"
+    with path.open("wb") as file:
+        file.truncate(400_000_001)
+    outcome = import_register(installation, main, path)
+    assert [(reject.reason.code, reject.reason.values) for reject in outcome.rejects] == [
+        ("books.file_too_large", {"megabytes": 400, "most": 400})
+    ]

@@ -27,7 +27,7 @@ from reconcile.closing.figures import (
     PAYOUT_OF_RUN,
 )
 from reconcile.kept import chunks, extracts, snapshots
-from reconcile.kept.snapshots import Manifest
+from reconcile.kept.snapshots import SCHEMAS, Manifest
 from reconcile.rules import inputs as rules
 from reconcile.rules.columns import BETWEEN, to_one_array
 from reconcile.rules.inputs import Result
@@ -90,6 +90,7 @@ _IDS = {
     "payouts": ("payout_id",),
     "items": ("resource_id", "payout_id", "parent_id"),
     "documents": ("doc_key",),
+    "changed_documents": ("doc_key",),
     "disputes": ("resource_id", "dispute_id"),
     "fees": ("payout_id", "resource_id"),
     "conflicts": ("resource_id", "event_id"),
@@ -98,7 +99,7 @@ _IDS = {
 }
 # Codes of causes: a row of these frames that changed, and whole frames that did.
 OF_ROWS = tuple(f"cause.{name}_{how}" for name in _IDS for how in ("changed", "gone", "new"))
-OF_FRAMES = tuple(f"cause.{name}" for name in ("gaps", "bank", "rates", "transfers", "orders"))
+OF_FRAMES = tuple(f"cause.{name}" for name in SCHEMAS if name not in _IDS)
 _EVERYWHERE = ("as_of", "calendar", "tariff", "rules", "rules_code", "scope")
 OF_SETTINGS = tuple(f"cause.{name}" for name in _EVERYWHERE)
 

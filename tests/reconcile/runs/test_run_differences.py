@@ -9,8 +9,8 @@ import pytest
 from click.testing import Result
 from pandas import DataFrame
 
-from consumer.facts.messages import Message
-from reconcile.rules.inputs import RATES, UNKNOWN_CUSTOMERS, empty_frame, to_types
+from consumer.facts.messages import Message, translate
+from reconcile.rules.inputs import PAYERS, RATES, UNKNOWN_CUSTOMERS, empty_frame, to_types
 from reconcile.runs.comparison import find_causes
 
 if TYPE_CHECKING:
@@ -64,3 +64,13 @@ def test_a_customer_who_came_is_the_cause_of_what_became_of_the_payment() -> Non
     unknown = to_types(DataFrame({"resource_id": ["pi_1"]}), UNKNOWN_CUSTOMERS)
     causes = find_causes(alike, alike, [("unknown_customers", unknown, empty_frame(UNKNOWN_CUSTOMERS))])
     assert (causes.by_id, causes.everywhere) == ({"pi_1": ("cause.unknown_customers_gone",)}, ())
+
+
+def test_rules_about_payers_that_changed_have_words() -> None:
+    """A frame that came with a later version is named like the others."""
+    alike = dict.fromkeys(("as_of", "calendar", "tariff", "rules", "rules_code", "scope"), "the same")
+    payers = to_types(DataFrame({name: [1 if name == "rule_id" else None] for name in PAYERS}), PAYERS)
+    [cause] = find_causes(alike, alike, [("payers", payers, empty_frame(PAYERS))]).everywhere
+    assert [translate(cause, language) for language in ("en", "es-CL", "es-MX")] == [
+        "rules about payers changed", "cambiaron las reglas de pagadores", "cambiaron las reglas de pagadores",
+    ]  # fmt: skip

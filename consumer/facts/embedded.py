@@ -99,7 +99,7 @@ def make_engine(url: sa.URL) -> Engine:
                 _leave_wal(path)
         with closing(raw.cursor()) as cursor:
             if is_safe:
-                cursor.execute("PRAGMA journal_mode=WAL")
+                _enter_wal(cursor)
             # NORMAL may lose acknowledged rows on power loss. Without WAL so may FULL: a commit ends by unlinking the
             # journal, and only EXTRA waits until the folder has forgotten it.
             cursor.execute(f"PRAGMA synchronous={'FULL' if is_safe else 'EXTRA'}")
@@ -129,6 +129,25 @@ def journal_of(connection: Connection) -> str:
     return mode
 
 
+def _enter_wal(cursor: Any) -> None:
+    """Put the file into WAL mode. SQLite waits for most locks by itself, but not for every one of this change."""
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+        except driver.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() >= until:
+                raise
+            _pause()
+        else:
+            return
+
+
+def _pause() -> None:
+    """Wait for a random moment: two that start together keep each other out until one of them is alone."""
+    time.sleep(random.SystemRandom().uniform(0.01, 0.1))
+
+
 def _leave_wal(path: str) -> None:
     """Give the file a rollback journal, which SQLite does only while no other connection holds it.
 
@@ -138,8 +157,7 @@ def _leave_wal(path: str) -> None:
     while not _is_out_of_wal(path):
         if time.monotonic() >= until:
             raise UnsafeJournalError(_refusal(path))
-        # Two processes that start together keep each other out until one of them looks alone.
-        time.sleep(random.SystemRandom().uniform(0.01, 0.1))
+        _pause()
 
 
 def _is_out_of_wal(path: str) -> bool:

@@ -179,6 +179,27 @@ def test_many_connections_that_start_together_all_find_wal(tmp_path: Path) -> No
     assert modes == ["wal"] * 16
 
 
+def test_a_new_file_that_another_writes_is_asked_for_wal_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite refuses WAL at once, not after its time-out, while another connection holds the file to write it."""
+    path = tmp_path / "new.db"
+    with closing(driver.connect(path, isolation_level=None)) as other:
+        other.execute("CREATE TABLE kept (number INTEGER)")
+        other.execute("BEGIN IMMEDIATE")
+        refusals: list[bool] = []
+
+        def end_the_other() -> None:
+            refusals.append(bool(other.in_transaction))
+            other.execute("COMMIT")
+
+        monkeypatch.setattr(embedded, "_pause", end_the_other)
+        store = Store(f"sqlite:///{path}")
+        with store.connection() as connection:
+            assert embedded.journal_of(connection) == "wal"
+        store.close()
+
+    assert refusals == [True]
+
+
 def test_wal_that_a_newer_program_switches_on_meanwhile_stops_writes(path: Path, store_url: str) -> None:
     """A connection that was opened under a rollback journal writes nothing once the file is in WAL mode."""
     code = """

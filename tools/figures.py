@@ -57,7 +57,7 @@ def read_modules(root: Path) -> list[Module]:
 def read_imports(modules: list[Module]) -> dict[str, set[str]]:
     """Return for each module which others of the same checkout it imports, at any depth of its text.
 
-    Imports for type checkers alone do not count.
+    Imports for type checkers alone count too: whoever reads the file has to know both.
     """
     names = {module.name for module in modules}
     packages = {module.name for module in modules if module.path.name == "__init__.py"}
@@ -65,20 +65,10 @@ def read_imports(modules: list[Module]) -> dict[str, set[str]]:
     for module in modules:
         is_package = module.name in packages
         targets = {
-            target
-            for node in _walk_code(module.tree)
-            for target in _targets(node, module, names, is_package=is_package)
+            target for node in ast.walk(module.tree) for target in _targets(node, module, names, is_package=is_package)
         }
         found[module.name] = targets - {module.name}
     return found
-
-
-def _walk_code(tree: ast.AST) -> Iterator[ast.AST]:
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            continue
-        yield node
-        yield from _walk_code(node)
 
 
 def _targets(node: ast.AST, module: Module, names: set[str], *, is_package: bool) -> Iterator[str]:

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from functools import partial
-from typing import TYPE_CHECKING
 
-from sandbox.engine.settlement import draft_transfer, receive
+from sandbox.engine.settlement import State, draft_transfer, receive
 from sandbox.scenarios.calendar import add_bank_days, at_local, local_date
 from sandbox.scenarios.fees import TARIFFS
 from sandbox.scenarios.ledger import Line, Payout
@@ -15,9 +14,6 @@ from sandbox.scenarios.payouts import FEELESS, Item, payable_on, tell_lines, tel
 from sandbox.scenarios.people import CURRENCIES, MERCHANTS, Merchant
 from sandbox.state.ids import digest
 from sandbox.state.store import Object
-
-if TYPE_CHECKING:
-    from sandbox.engine.world import World
 
 # The collection of each kind of resource a payout may have; an adjustment gives a failed refund back.
 RESOURCES = {
@@ -62,7 +58,7 @@ class Joined:
 class Payday:
     """What waits for its payout, and what was put into which."""
 
-    world: "World"
+    world: State
     joined: dict[str, Joined] = field(default_factory=dict)  # by payout
     worths: dict[str, int] = field(default_factory=dict)  # by how much payouts of the scenario are larger than it wrote
     noticed: dict[tuple[Till, str, str], Item] = field(default_factory=dict)  # by type and id of the resource too

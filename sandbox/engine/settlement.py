@@ -1,16 +1,14 @@
 """What banks do with transfers, and what requests and the scenario together leave on accounts."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from sandbox.scenarios.calendar import local_date
 from sandbox.state.clock import to_iso, to_moment
-from sandbox.state.store import Object
-
-if TYPE_CHECKING:
-    from sandbox.engine.world import World
+from sandbox.state.happening import Happening, Scenario
+from sandbox.state.store import Collection, Object, PayoutItems
 
 WISH = "sandbox_outcome"
 TRANSFERS, MOVEMENTS = "transfers", "account_movements"
@@ -18,6 +16,25 @@ ANSWERED_AFTER = timedelta(seconds=3)
 UNDONE_AFTER = timedelta(hours=1)
 REFUSALS = {"failed", "rejected"}
 LATER = {"returned", "reversed"}
+
+
+class State(Protocol):
+    """What transfers and payouts need of the provider's state."""
+
+    seed: int
+    scenario: Scenario
+    payout_items: PayoutItems
+    balances: "Balances"
+
+    def now(self) -> datetime: ...
+    def put_off(self, delay: timedelta, action: Callable[[], object]) -> None: ...
+    def tell(self, happening: Happening) -> None: ...
+    def collection(self, mode: str, name: str) -> Collection: ...
+    def get(self, mode: str, name: str, id_: str) -> Object: ...
+    def new_id(self, prefix: str) -> str: ...
+    def new_secret(self, prefix: str) -> str: ...
+    def draft(self, mode: str, prefix: str, kind: str, **fields: object) -> Object: ...
+    def keep(self, name: str, found: Object, *, event: str | None = None, **event_only: object) -> Object: ...
 
 
 def outcome(*metadata: Mapping[str, object] | None, default: str = "succeeded") -> str:
@@ -28,7 +45,7 @@ def outcome(*metadata: Mapping[str, object] | None, default: str = "succeeded") 
     return default
 
 
-def draft_transfer(world: "World", number: Object, direction: str, terms: Object) -> Object:
+def draft_transfer(world: State, number: Object, direction: str, terms: Object) -> Object:
     """Return a transfer that the other bank has not answered yet, not stored."""
     currency = terms["currency"]
     return world.draft(
@@ -59,7 +76,7 @@ def draft_transfer(world: "World", number: Object, direction: str, terms: Object
     )
 
 
-def send(world: "World", transfer: Object) -> Object:
+def send(world: State, transfer: Object) -> Object:
     """Return the money leaves the account at once; the other bank answers a little later."""
     _book(world, transfer, -transfer["amount"])
     world.keep(TRANSFERS, transfer)
@@ -67,7 +84,7 @@ def send(world: "World", transfer: Object) -> Object:
     return transfer
 
 
-def _answer(world: "World", transfer: Object) -> None:
+def _answer(world: State, transfer: Object) -> None:
     wish = outcome(transfer["metadata"])
     if wish in REFUSALS:
         _book(world, transfer, transfer["amount"])
@@ -80,23 +97,23 @@ def _answer(world: "World", transfer: Object) -> None:
         world.put_off(UNDONE_AFTER, lambda: _undo(world, done, wish))
 
 
-def refuse(world: "World", transfer: Object) -> None:
+def refuse(world: State, transfer: Object) -> None:
     """Announce that an outbound transfer failed; its money is on the account."""
     is_chilean = transfer["currency"] == "CLP"
     reason = {"error_reason": "invalid_recipient_account", "failed_at": to_iso(world.now())} if is_chilean else {}
     world.keep(TRANSFERS, {**transfer, **reason, "status": "failed"}, event="transfer.outbound.failed")
 
 
-def _begin_reversal(world: "World", transfer: Object) -> None:
+def _begin_reversal(world: State, transfer: Object) -> None:
     pending = world.keep(TRANSFERS, {**transfer, "status": "reverse_pending"})
     world.put_off(ANSWERED_AFTER, lambda: _undo(world, pending, "reversed"))
 
 
-def succeed(world: "World", transfer: Object, *, event: str) -> Object:
+def succeed(world: State, transfer: Object, *, event: str) -> Object:
     return world.keep(TRANSFERS, {**transfer, "status": "succeeded", "post_date": to_iso(world.now())}, event=event)
 
 
-def _undo(world: "World", transfer: Object, status: str) -> None:
+def _undo(world: State, transfer: Object, status: str) -> None:
     """Money that was through comes back, or is taken back."""
     way = transfer["direction"]
     _book(world, transfer, transfer["amount"] if way == "outbound" else -transfer["amount"])
@@ -108,7 +125,7 @@ def _undo(world: "World", transfer: Object, status: str) -> None:
     world.keep(TRANSFERS, {**transfer, **changes}, event=f"transfer.{way}.{status}")
 
 
-def receive(world: "World", transfer: Object, number: Object) -> Object:
+def receive(world: State, transfer: Object, number: Object) -> Object:
     """Money arrives; out of the number's range it is rejected by itself."""
     smallest, largest = number["options"]["min_amount"], number["options"]["max_amount"]
     is_small = smallest is not None and transfer["amount"] < smallest
@@ -126,21 +143,21 @@ def receive(world: "World", transfer: Object, number: Object) -> Object:
     return done
 
 
-def give_back(world: "World", transfer: Object) -> Object:
+def give_back(world: State, transfer: Object) -> Object:
     """Begin to send an inbound transfer back; it is through, or refused, a little later."""
     pending = world.keep(TRANSFERS, {**transfer, "status": "return_pending"})
     world.put_off(ANSWERED_AFTER, lambda: _finish_return(world, pending))
     return pending
 
 
-def _finish_return(world: "World", transfer: Object) -> None:
+def _finish_return(world: State, transfer: Object) -> None:
     if outcome(transfer["metadata"]) == "return_failed":
         world.keep(TRANSFERS, {**transfer, "status": "succeeded"}, event="transfer.inbound.return_failed")
     else:
         _undo(world, transfer, "returned")
 
 
-def _book(world: "World", transfer: Object, signed: int) -> None:
+def _book(world: State, transfer: Object, signed: int) -> None:
     """A movement on the account, with the balance after it."""
     account = world.get(transfer["mode"], "accounts", transfer["account_number"]["account_id"])
     balance = account["available_balance"] + signed

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 import structlog
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Engine
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session, SQLModel, col
 
 from consumer.facts import embedded
 from consumer.facts.messages import RefusalError
@@ -115,6 +115,11 @@ def one_of(column: sa.ColumnElement[str], dialect: str, ids: str | None = None) 
         else sa.func.json_array_elements_text(sa.cast(given, postgresql.JSON))
     )
     return column.in_(sa.select(unfolded.table_valued("value").c.value))
+
+
+def among(session: Session, column: object, keys: Iterable[str]) -> sa.ColumnElement[bool]:
+    """Ask for many keys with one parameter; a statement may do so once."""
+    return one_of(col(column), session.get_bind().dialect.name, to_ids(keys))
 
 
 def to_ids(texts: Iterable[str]) -> str:

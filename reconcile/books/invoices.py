@@ -16,7 +16,7 @@ from consumer.facts.clock import utc_now
 from consumer.facts.erasures import read_subjects
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
-from consumer.facts.store import Turn, batches, insert_once, take_turn
+from consumer.facts.store import Turn, among, batches, insert_once, take_turn
 from consumer.facts.tables.provider import Entity
 from consumer.facts.tables.types import core_of
 from consumer.facts.taxids import TaxIdError, to_tax_id
@@ -284,14 +284,14 @@ def _redact(
 
 def _find_known(session: Session, connection: str, keys: Sequence[str]) -> Iterator[LocalInvoice]:
     for some in batches(keys):
-        query = select(LocalInvoice).where(LocalInvoice.connection == connection, col(LocalInvoice.doc_key).in_(some))
-        yield from session.exec(query)
+        mine = (LocalInvoice.connection == connection, among(session, LocalInvoice.doc_key, some))
+        yield from session.exec(select(LocalInvoice).where(*mine))
 
 
 def _find_replaced(session: Session, connection: str, keys: Sequence[str]) -> Iterator[str]:
     """Yield documents that another took the place of, as its XML states: no list makes them valid again."""
     for some in batches(keys):
-        mine = (FiscalDocument.connection == connection, col(FiscalDocument.doc_key).in_(some))
+        mine = (FiscalDocument.connection == connection, among(session, FiscalDocument.doc_key, some))
         yield from session.exec(select(FiscalDocument.doc_key).where(*mine, FiscalDocument.status == "replaced"))
 
 

@@ -1,5 +1,6 @@
 """Files, ZIPs and folders of tax documents as one stream of members, within bounds of size, ratio and count."""
 
+import errno
 import lzma
 import os
 import stat
@@ -75,12 +76,11 @@ def _walk(paths: Iterable[Path]) -> Iterator[Member]:
             inside = "" if Path(folder) == path else f"{Path(folder).relative_to(path).as_posix()}/"
             for name in sorted(names):
                 found = f"{folder}{os.sep}{name}"
-                # A path object of each file costs a tenth of its parse.
-                if name.startswith(".") or os.path.islink(found):  # noqa: PTH114 - see above
+                if name.startswith("."):
                     continue
                 if name.lower().endswith(".xml"):
-                    yield _read_xml(found, inside + name)
-                else:
+                    yield from _read_xml(found, inside + name, os.O_NOFOLLOW)
+                elif not os.path.islink(found):  # noqa: PTH114 - see below
                     yield from _open_file(Path(found), inside + name)
 
 
@@ -107,20 +107,38 @@ def _open_file(path: Path, name: str) -> Iterator[Member]:
         if path.suffix.lower() == ".zip" or (path.suffix.lower() != ".xml" and is_zipfile(path)):
             yield from open_zip(path, name)
             return
-        yield _read_xml(str(path), name)
+        yield from _read_xml(str(path), name)
     except OSError as error:
         yield Member(name, problem=Message("books.file_unreadable", {"reason": str(error.strerror)}))
 
 
-def _read_xml(path: str, name: str) -> Member:
+def _read_xml(path: str, name: str, flags: int = 0) -> Iterator[Member]:
+    """Yield a file, or none for a link that is not to be followed.
+
+    A path object, and each further call of the system, costs a tenth of a parse.
+    """
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116 - see above
-            return Member(name, problem=Message("tax.no_file"))
-        with open(path, "rb") as file:  # noqa: PTH123 - a path object costs a tenth of a parse
-            size = os.fstat(file.fileno()).st_size
-            return Member(name, problem=refuse_size(size)) if size > LARGEST_XML else _to_member(name, file.read())
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | flags)
+        try:
+            about = os.fstat(number)
+            if not stat.S_ISREG(about.st_mode):
+                yield Member(name, problem=Message("tax.no_file"))
+            elif about.st_size > LARGEST_XML:
+                yield Member(name, problem=refuse_size(about.st_size))
+            else:
+                yield _to_member(name, _read_all(number, about.st_size))
+        finally:
+            os.close(number)
     except OSError as error:
-        return Member(name, problem=Message("books.file_unreadable", {"reason": str(error.strerror)}))
+        if not flags or error.errno != errno.ELOOP:
+            yield Member(name, problem=Message("books.file_unreadable", {"reason": str(error.strerror)}))
+
+
+def _read_all(number: int, size: int) -> bytes:
+    content = os.read(number, size + 1)
+    while len(content) < size and (more := os.read(number, size)):
+        content += more
+    return content
 
 
 def open_zip(path: Path, name: str, *, largest: int = LARGEST_XML) -> Iterator[Member]:

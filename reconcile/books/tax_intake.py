@@ -17,7 +17,7 @@ from consumer.facts.clock import utc_now
 from consumer.facts.erasures import read_subjects
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
-from consumer.facts.store import Turn, batches, take_turn
+from consumer.facts.store import Turn, among, take_turn
 from consumer.facts.tables.types import core_of
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
 from consumer.facts.work import Completion
@@ -182,32 +182,29 @@ def _note_others(session: Session, connection: str, judged: Sequence[Found]) -> 
     documents = {one.document.doc_key: one.document for verdict in _AGAIN for one in again
                  if one.document and one.verdict is verdict}  # fmt: skip
     changed = {one.document.doc_key for one in again if one.document and one.verdict is Verdict.CHANGED}
-    for some in batches(sorted(documents)):
-        mine = (col(table.connection) == connection, col(table.doc_key).in_(some))
-        # Of files brought in again few were ever changed: the others are not read.
-        is_asked = sa.or_(col(table.doc_key).in_(changed.intersection(some)), col(table.other_fields) != "")
-        for row in session.exec(select(table).where(*mine, is_asked)):
-            other = documents[row.doc_key]
-            stated = {
-                "total": (row.payable, other.payable), "customer_tax_id": (row.receiver_tax_id, other.receiver_tax_id),
-                "issue_date": (row.issue_date, other.issue_date), "currency": (row.currency, other.currency),
-            }  # fmt: skip
-            fields = " ".join(name for name, (known, new) in stated.items() if known != new)
-            row.other_fields, row.other_payable = fields, other.payable if fields else None
-            session.add(row)
+    mine = (col(table.connection) == connection, among(session, table.doc_key, documents))
+    # Of files brought in again few were ever changed: the others are not read.
+    is_asked = sa.or_(col(table.doc_key).in_(changed), col(table.other_fields) != "")
+    for row in session.exec(select(table).where(*mine, is_asked)) if documents else ():
+        other = documents[row.doc_key]
+        stated = {
+            "total": (row.payable, other.payable), "customer_tax_id": (row.receiver_tax_id, other.receiver_tax_id),
+            "issue_date": (row.issue_date, other.issue_date), "currency": (row.currency, other.currency),
+        }  # fmt: skip
+        fields = " ".join(name for name, (known, new) in stated.items() if known != new)
+        row.other_fields, row.other_payable = fields, other.payable if fields else None
+        session.add(row)
 
 
 def _read_known(session: Session, connection: str, keys: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for some in batches(keys):
-        query = select(FiscalDocument.doc_key, FiscalDocument.content_sha256)
-        mine = (col(FiscalDocument.connection) == connection, col(FiscalDocument.doc_key).in_(some))
-        yield from session.exec(query.where(*mine))
+    query = select(FiscalDocument.doc_key, FiscalDocument.content_sha256)
+    mine = (col(FiscalDocument.connection) == connection, among(session, FiscalDocument.doc_key, keys))
+    yield from session.exec(query.where(*mine))
 
 
 def _read_void(session: Session, connection: str, keys: Sequence[str]) -> Iterator[str]:
-    for some in batches(keys):
-        mine = (col(LocalInvoice.connection) == connection, col(LocalInvoice.doc_key).in_(some))
-        yield from session.exec(select(LocalInvoice.doc_key).where(*mine, LocalInvoice.status == "void"))
+    mine = (col(LocalInvoice.connection) == connection, among(session, LocalInvoice.doc_key, keys))
+    yield from session.exec(select(LocalInvoice.doc_key).where(*mine, LocalInvoice.status == "void"))
 
 
 def _list_books(new: Iterable[Found]) -> Iterator[Document]:
@@ -238,10 +235,9 @@ def _list_replaced(session: Session, connection: str, new: Sequence[Found]) -> I
     keys = sorted({key for one in new if one.document and one.direction == ISSUED
                    for key in one.document.replaced_keys()} - own)  # fmt: skip
     names = [name for name in Document.__slots__ if name != "is_void"]
-    for some in batches(keys):
-        mine = (col(LocalInvoice.connection) == connection, col(LocalInvoice.doc_key).in_(some))
-        for row in session.exec(select(LocalInvoice).where(*mine)):
-            yield Document(**{name: getattr(row, name) for name in names}, is_void=True)
+    mine = (col(LocalInvoice.connection) == connection, among(session, LocalInvoice.doc_key, keys))
+    for row in session.exec(select(LocalInvoice).where(*mine)):
+        yield Document(**{name: getattr(row, name) for name in names}, is_void=True)
 
 
 def _write(session: Session, connection: Connection, new: Sequence[Found], digest: str, at: datetime) -> None:
@@ -274,11 +270,10 @@ def _read_replacing(session: Session, connection: str, keys: Sequence[str]) -> I
     """Yield which known document takes the place of each."""
     said, by = FiscalRelation, FiscalDocument
     of_document = (col(by.connection) == said.connection) & (col(by.doc_key) == said.doc_key)
-    for some in batches(keys):
-        mine = (col(said.connection) == connection, col(said.other_key).in_(some), said.other_key != said.doc_key)
-        query = select(said.other_key, by.issuer_tax_id, said.doc_key).join(by, of_document).where(*mine)
-        for key, issuer, doc_key in session.exec(query.where(said.kind == SUBSTITUTES, by.country == "mx")):
-            yield (key, issuer), doc_key
+    mine = (col(said.connection) == connection, among(session, said.other_key, keys), said.other_key != said.doc_key)
+    query = select(said.other_key, by.issuer_tax_id, said.doc_key).join(by, of_document).where(*mine)
+    for key, issuer, doc_key in session.exec(query.where(said.kind == SUBSTITUTES, by.country == "mx")):
+        yield (key, issuer), doc_key
 
 
 def _redact(session: Session, connection: str, new: Sequence[Found]) -> Sequence[Found]:

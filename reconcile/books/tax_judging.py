@@ -1,5 +1,6 @@
 """What each file of tax documents holds for the merchant; many are read by processes of their own; pure."""
 
+import gc
 import os
 import signal
 from collections import deque
@@ -30,6 +31,8 @@ _MOST_PROCESSES = 4
 _FILES, _BYTES = 100, 4_000_000
 # So many portions are on their way: more than go into one transaction, so that processes read while it is written.
 _PORTIONS = 16
+# Elements and documents hold each other in no circle: circles are looked for after so many new objects.
+_OBJECTS = 100_000
 
 
 class Verdict(StrEnum):
@@ -74,7 +77,15 @@ def judge_members(members: Iterable[Member], own: frozenset[str]) -> Iterator[Fo
 
     Only so many portions of files are in memory at a time. After a process was killed all that is left is read here.
     """
-    remaining = iter(members)
+    usual = gc.get_threshold()
+    gc.set_threshold(_OBJECTS)
+    try:
+        yield from _judge_all(iter(members), own)
+    finally:
+        gc.set_threshold(*usual)
+
+
+def _judge_all(remaining: Iterator[Member], own: frozenset[str]) -> Iterator[Found]:
     for member in islice(remaining, FEW):
         yield from judge_member(member, own)
     portions, waiting = _cut(remaining), deque[Portion]()
@@ -125,6 +136,7 @@ def _cut(members: Iterator[Member]) -> Iterator[Portion]:
 
 def _end_with_parent() -> None:
     """Prepare a reading process: an interrupt is its parent's to handle, and it ends where its parent was killed."""
+    gc.set_threshold(_OBJECTS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_wait_for_parent, daemon=True).start()
 

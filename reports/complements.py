@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from reconcile.fiscal.complements import Complement, plan_complements
 from reconcile.fiscal.sales import read_sales, read_youngest
+from reconcile.fiscal.scope import Scope
 from reports.query import Source
 from reports.shapes.spans import Row
 
@@ -16,7 +17,7 @@ def complement_rows(source: Source) -> Iterator[Row]:
     for connection in source.query.connections:
         if connection.country_code != _COUNTRY:
             continue
-        sales = read_sales(source.session, connection, runs.get(connection.name))
+        sales = read_sales(source.session, connection, runs.get(connection.name), Scope())
         youngest = read_youngest(source.session, connection)
         for row in plan_complements(sales, today=source.as_of, known_until=youngest):
             if source.query.span.holds(row.due_on):

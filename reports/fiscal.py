@@ -13,7 +13,7 @@ from reconcile.fiscal.collecting import CARDS, voucher_days
 from reconcile.fiscal.comparing import Part, Tie
 from reconcile.fiscal.facts import causes
 from reconcile.fiscal.fees import FeeDocument, list_documents
-from reconcile.fiscal.reading import read_bills, read_world
+from reconcile.fiscal.reading import read_bills, read_periods, read_world
 from reconcile.fiscal.tie_out import end_of, tie_out
 from reconcile.fiscal.witnesses import Witness, World
 from reports.query import Source
@@ -58,11 +58,9 @@ def add_up_causes(tie: Tie) -> dict[str, int]:
     return dict(sorted(sums.items(), key=lambda one: (-abs(one[1]), one[0])))
 
 
-def find_periods(world: World, span: Span) -> list[str]:
+def find_periods(session: Session, connection: Connection, span: Span) -> list[str]:
     """Return the months, and years of annual returns, that a register, an XML or a declared figure is of."""
-    papers = (paper.period for said in (world.register, world.xml) for paper in said.papers)
-    known = {*papers, *(world.declared or {})}
-    return sorted(period for period in known if _is_within(period, span))
+    return sorted(period for period in read_periods(session, connection) if _is_within(period, span))
 
 
 def _is_within(period: str, span: Span) -> bool:
@@ -72,8 +70,9 @@ def _is_within(period: str, span: Span) -> bool:
 
 
 def list_ties(session: Session, connection: Connection, span: Span, *, today: date) -> Iterator[Tie]:
-    world = read_world(session, connection, today=today)
-    for period in find_periods(world, span):
+    periods = find_periods(session, connection, span)
+    world = read_world(session, connection, today=today, periods=periods)
+    for period in periods:
         yield from tie_out(world, period)
 
 

@@ -117,9 +117,9 @@ def one_of(column: sa.ColumnElement[str], dialect: str, ids: str | None = None) 
     return column.in_(sa.select(unfolded.table_valued("value").c.value))
 
 
-def among(session: Session, column: object, keys: Iterable[str]) -> sa.ColumnElement[bool]:
+def among(session: Session, column: str, keys: Iterable[str]) -> sa.ColumnElement[bool]:
     """Ask for many keys with one parameter; a statement may do so once."""
-    return one_of(col(column), session.get_bind().dialect.name, to_ids(keys))
+    return one_of(sa.type_coerce(col(column), sa.String), session.get_bind().dialect.name, to_ids(keys))
 
 
 def to_ids(texts: Iterable[str]) -> str:

@@ -159,8 +159,8 @@ def _redact(session: Session, entries: Sequence[Entry]) -> Sequence[Entry]:
     ]
 
 
-def read_rows(session: Session, connection: str) -> Sequence[RegisterRow]:
-    """Return the rows that count: of each side, section and month those of the newest file.
+def read_rows(session: Session, connection: str, *asked: sa.ColumnElement[bool]) -> Sequence[RegisterRow]:
+    """Return the rows asked for that count: of each side, section and month those of the newest file.
 
     Lists of the SAT come in parts of a month: there the newest row of each document counts.
     """
@@ -174,7 +174,7 @@ def read_rows(session: Session, connection: str) -> Sequence[RegisterRow]:
         for file in files
     }
     order = {file.sha256: place for place, file in enumerate(files)}
-    mine = select(RegisterRow).where(RegisterRow.connection == connection)
+    mine = select(RegisterRow).where(RegisterRow.connection == connection, *asked)
     counting = set(newest.values())
     found = [row for row in session.exec(mine) if row.file_sha256 in counting]
     found.sort(key=lambda row: (order[row.file_sha256], row.line))

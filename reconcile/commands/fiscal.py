@@ -204,7 +204,7 @@ def tie_out_command(
         for connection in installation.connections(connection_name):
             today = local_date(utc_now(), connection.country.zone)
             month = period or month_before(today)
-            world = read_world(session, connection, today=today, period=month)
+            world = read_world(session, connection, today=today, periods=[month])
             ties = tie_out(world, month)
             rows += [_to_tie_row(tie, connection) for tie in ties]
             is_open |= any(tie.rest for tie in ties if tie.withheld is None)

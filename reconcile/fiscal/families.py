@@ -67,7 +67,7 @@ def find_family(session: Session, connection: str, doc_key: str) -> Family | Non
     keys |= {payment.doc_key for payment in payments}
     members = _read_members(session, connection, keys)
     valid = {one.doc_key for one in members if one.status == "valid"}
-    notes = read_notes(session, connection, doc_key).get(doc_key, [])
+    notes = read_notes(session, connection, {doc_key}).get(doc_key, [])
     standing = [one for one in payments if one.doc_key in valid]
     chain = [Settled(one, why) for one, why in check_chain(standing, document.total, document.currency, notes)]
     paid = sum(one.payment.paid for one in chain if one.breaks is not Break.CURRENCY)

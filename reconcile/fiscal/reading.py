@@ -1,7 +1,7 @@
 """What all witnesses of a connection say, read from the tables: the one query module of the tax control."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from itertools import chain
 
@@ -12,7 +12,7 @@ from sqlmodel import Session, col, select
 from consumer.facts.clock import local_date, to_instant
 from consumer.facts.installation import Connection
 from consumer.facts.money import split_amount
-from consumer.facts.store import Row
+from consumer.facts.store import Row, among
 from consumer.facts.tables.provider import TaxInvoice
 from consumer.facts.tables.sync import Checkpoint
 from consumer.facts.taxids import TaxIdError, to_tax_id
@@ -23,6 +23,7 @@ from reconcile.fiscal.converting import to_home
 from reconcile.fiscal.declared import read_declared
 from reconcile.fiscal.notes import NotePart, read_notes
 from reconcile.fiscal.sales import read_sales, read_youngest
+from reconcile.fiscal.scope import Scope, find_scope, read_lines
 from reconcile.fiscal.witnesses import Complement, Fee, Paper, Payment, Said, State, Terms, World
 from reconcile.kept import chunks, extracts
 from reconcile.kept.records import last_run
@@ -42,42 +43,62 @@ _STATES = {
 # States of a document at the provider that no period counts.
 _REFUSED = VOID_STATES | {"rejected"}
 _DAY = len("2026-10-31")
+# No tax id.
+_NONE = "-"
 
 
-def read_world(session: Session, connection: Connection, *, today: date, period: str = "") -> World:
-    """Read every witness of a connection; the newest run says what was collected.
+def read_world(
+    session: Session, connection: Connection, *, today: date, periods: Collection[str] | None = None
+) -> World:
+    """Read what every witness says that bears on some periods, or everything; the newest run says what was collected.
 
     A year is only tied with its months as they were declared, so for one no more is read.
     """
     issuer = _tax_id(connection.provider_tax_id or "", connection.country_code)
     terms = Terms(connection.country_code, connection.voucher_model, connection.note_months, issuer)
-    if len(period) == len("2026"):
-        return World(terms, declared=read_declared(session, connection))
+    declared = read_declared(session, connection)
+    months = None if periods is None else {period for period in periods if len(period) == len("2026-10")}
+    if months is not None and not months:
+        return World(terms, declared=declared)
     run = last_run(session, connection.name, today=today)
-    books = _read_books(session, connection)
-    register, link = _read_registers(session, connection, books)
+    scope = Scope() if months is None else find_scope(session, connection, run, months)
+    books = _read_books(session, connection, scope)
+    register, link = _read_registers(session, connection, books, scope, issuer)
     return World(
         terms,
         books=books,
         register=register,
         link=link,
-        xml=_read_xml(session, connection),
-        payments=list(to_payments(chunks.read_lines(session, run, paid_out=None))) if run else (),
+        xml=_read_xml(session, connection, scope, issuer),
+        payments=list(to_payments(read_lines(session, run, scope))) if run else (),
         collected_as_of=run.started_at if run else None,
         fees=read_fees(session, run, connection.country.currency) if run else {},
-        complements=list(_read_complements(session, connection)),
-        causes=list(_read_causes(session, connection, run, today)) if connection.country_code == "mx" else (),
-        declared=read_declared(session, connection),
+        complements=list(_read_complements(session, connection, scope)),
+        causes=list(_read_causes(session, connection, run, today, scope)) if connection.country_code == "mx" else (),
+        declared=declared,
     )
+
+
+def read_periods(session: Session, connection: Connection) -> set[str]:
+    """Return the months, and years of annual returns, that a register, an XML or a declared figure is of."""
+    found = set(read_declared(session, connection))
+    for table in (FiscalDocument, RegisterRow):
+        found |= set(
+            session.scalars(sa.select(col(table.period)).where(col(table.connection) == connection.name).distinct())
+        )
+    if not session.scalar(sa.select(sa.func.count()).where(col(RegisterFile.connection) == connection.name)):
+        found |= {paper.period for paper in _read_link(session, connection, Scope(), "").papers}
+    return found
 
 
 def read_bills(session: Session, connection: Connection, run: Run | None, provider_tax_id: str) -> World:
     """Read what is known of the fees that a run saw: registers and XML, without sales, books and returns."""
     provider_tax_id = _tax_id(provider_tax_id, connection.country_code)
-    register, link = _read_registers(session, connection, Said())
+    scope = Scope(frozenset(), frozenset())
+    register, link = _read_registers(session, connection, Said(), scope, provider_tax_id)
     return World(
         Terms(connection.country_code, provider_tax_id=provider_tax_id), register=register, link=link,
-        xml=_read_xml(session, connection),
+        xml=_read_xml(session, connection, scope, provider_tax_id),
         fees=read_fees(session, run, connection.country.currency) if run else {},
     )  # fmt: skip
 
@@ -100,16 +121,23 @@ def read_fees(session: Session, run: Run, currency: str) -> dict[str, Fee]:
     }  # fmt: skip
 
 
-def _read_registers(session: Session, connection: Connection, books: Said) -> tuple[Said, Said]:
+def _read_registers(
+    session: Session, connection: Connection, books: Said, scope: Scope, issuer: str
+) -> tuple[Said, Said]:
     """Read the register, and as a second witness how the provider shows it; without files of its own it is that."""
-    link, register = _read_link(session, connection), _read_register(session, connection, books)
+    link = _read_link(session, connection, scope, issuer)
+    register = _read_register(session, connection, books, scope, issuer)
     return (register, link) if register.is_known else (link, Said())
 
 
-def _read_books(session: Session, connection: Connection) -> Said:
+def _read_books(session: Session, connection: Connection, scope: Scope) -> Said:
     asked = sa.select(sa.func.max(col(InvoiceFile.imported_at))).where(col(InvoiceFile.connection) == connection.name)
-    documents = session.exec(select(LocalInvoice).where(LocalInvoice.connection == connection.name)).all()
+    mine = (col(LocalInvoice.connection) == connection.name,)
+    documents = session.exec(select(LocalInvoice).where(*mine, *scope.holding(session, LocalInvoice.doc_key))).all()
     days = {document.doc_key: document.issue_date for document in documents}
+    others = {_key_of_reference(document) for document in documents} - days.keys()
+    query = sa.select(col(LocalInvoice.doc_key), col(LocalInvoice.issue_date)).where(*mine)
+    days |= dict(session.execute(query.where(among(session, LocalInvoice.doc_key, others))).all())
     replaced = _read_replaced(session, connection.name)
     papers = [
         Paper(
@@ -133,10 +161,19 @@ def _key_of_reference(document: LocalInvoice) -> str:
     return f"cl:{document.ref_type}::{document.ref_number}"
 
 
-def _read_register(session: Session, connection: Connection, books: Said) -> Said:
+def _read_register(session: Session, connection: Connection, books: Said, scope: Scope, issuer: str) -> Said:
     months, sums = _read_months(session, connection.name)
-    rows = read_rows(session, connection.name)
+    number = RegisterRow.uuid if connection.country_code == "mx" else RegisterRow.folio
+    asked = () if scope.months is None else (sa.or_(
+        col(RegisterRow.period).in_(scope.months), among(session, number, scope.numbers),
+        col(RegisterRow.issuer_tax_id) == (issuer or _NONE),
+    ),)  # fmt: skip
+    rows = read_rows(session, connection.name, *asked)
     days = {paper.key: paper.on for paper in books.papers} | {_key_of(row): row.issue_date for row in rows}
+    missing = {row.ref_folio for row in rows if f"cl:{row.ref_kind}::{row.ref_folio}" not in days} - {""}
+    if missing:
+        others = read_rows(session, connection.name, among(session, RegisterRow.folio, missing))
+        days |= {_key_of(row): row.issue_date for row in others}
     papers = [_to_paper(row, days) for row in rows if row.currency == connection.country.currency]
     return Said(drop_sums(papers), max(months.values(), default=None), months, sums)
 
@@ -186,15 +223,18 @@ def _to_paper(row: RegisterRow, days: Mapping[str, date | None]) -> Paper:
     )  # fmt: skip
 
 
-def _read_link(session: Session, connection: Connection) -> Said:
+def _read_link(session: Session, connection: Connection, scope: Scope, issuer: str) -> Said:
     """Read the register as the provider shows it; sums of a month come without a receiver."""
     mine = (TaxInvoice.connection == connection.name, TaxInvoice.mode == connection.mode)
-    bodies = session.exec(select(TaxInvoice.body).where(*mine, col(TaxInvoice.gone_at).is_(None))).all()
-    if not bodies:
+    found: list[Paper] | None = None
+    for body in session.exec(select(TaxInvoice.body).where(*mine, col(TaxInvoice.gone_at).is_(None))):
+        paper, found = _of_link(msgspec.json.decode(body), connection), found or []
+        if paper and (scope.holds(paper.key, paper.period) or (issuer and paper.tax_id == issuer)):
+            found.append(paper)
+    if found is None:
         return Said()
-    papers = [paper for body in bodies if (paper := _of_link(msgspec.json.decode(body), connection)) is not None]
     point = session.get(Checkpoint, (connection.name, _STREAM))
-    return Said(drop_sums(papers), point.pulled_at if point else None)
+    return Said(drop_sums(found), point.pulled_at if point else None)
 
 
 def _of_link(body: dict[str, object], connection: Connection) -> Paper | None:
@@ -263,18 +303,19 @@ def _to_day(text: str | None, zone: str) -> date | None:
     return date.fromisoformat(text) if len(text) == _DAY else local_date(to_instant(text), zone)
 
 
-def _read_xml(session: Session, connection: Connection) -> Said:
-    rows = session.exec(select(FiscalDocument).where(FiscalDocument.connection == connection.name)).all()
-    if not rows:
-        return Said()
-    home = connection.country.currency
-    relations = select(FiscalRelation).where(FiscalRelation.connection == connection.name)
-    refers = {one.doc_key: one.other_key for one in session.exec(relations.order_by(col(FiscalRelation.line).desc()))}
+def _read_xml(session: Session, connection: Connection, scope: Scope, issuer: str) -> Said:
+    mine, home = (col(FiscalDocument.connection) == connection.name,), connection.country.currency
+    as_of = session.scalar(sa.select(sa.func.max(col(FiscalDocument.updated_at))).where(*mine))
+    of_provider = col(FiscalDocument.issuer_tax_id) == (issuer or _NONE)
+    asked = (sa.or_(condition, of_provider) for condition in scope.holding(session, FiscalDocument.doc_key))
+    rows = session.exec(select(FiscalDocument).where(*mine, *asked)).all()
+    said = (col(FiscalRelation.connection) == connection.name, *scope.holding(session, FiscalRelation.doc_key))
+    relations = session.exec(select(FiscalRelation).where(*said).order_by(col(FiscalRelation.line).desc()))
+    refers = {one.doc_key: one.other_key for one in relations}
     lowered: defaultdict[str, list[NotePart]] = defaultdict(list)
-    for part in chain.from_iterable(read_notes(session, connection.name).values()):
+    for part in chain.from_iterable(read_notes(session, connection.name, scope.keys).values()):
         lowered[part.key].append(part)
-    papers = [_of_xml(row, home, refers.get(row.doc_key, ""), lowered[row.doc_key]) for row in rows]
-    return Said(papers, max(row.updated_at for row in rows))
+    return Said([_of_xml(row, home, refers.get(row.doc_key, ""), lowered[row.doc_key]) for row in rows], as_of)
 
 
 def _of_xml(row: FiscalDocument, home: str, ref_key: str, lowered: Sequence[NotePart]) -> Paper:
@@ -294,14 +335,17 @@ def _of_xml(row: FiscalDocument, home: str, ref_key: str, lowered: Sequence[Note
     )  # fmt: skip
 
 
-def _read_causes(session: Session, connection: Connection, run: Run | None, today: date) -> Iterator[Cause]:
-    sales = read_sales(session, connection, run)
+def _read_causes(
+    session: Session, connection: Connection, run: Run | None, today: date, scope: Scope
+) -> Iterator[Cause]:  # fmt: skip
+    sales = read_sales(session, connection, run, scope)
     return find_causes(sales, today=today, known_until=read_youngest(session, connection))
 
 
-def _read_complements(session: Session, connection: Connection) -> Iterator[Complement]:
+def _read_complements(session: Session, connection: Connection, scope: Scope) -> Iterator[Complement]:
     zone = connection.country.zone
-    for row in session.exec(select(FiscalPayment).where(FiscalPayment.connection == connection.name)):
+    mine = (col(FiscalPayment.connection) == connection.name, *scope.holding(session, FiscalPayment.paid_key))
+    for row in session.exec(select(FiscalPayment).where(*mine)):
         on = local_date(row.paid_at, zone)
         vat = price_settled(row, connection.country.currency)
         yield Complement(

@@ -23,6 +23,7 @@ from reconcile.fiscal.complements import (
     join_sales,
 )
 from reconcile.fiscal.notes import read_notes
+from reconcile.fiscal.scope import Scope
 from reconcile.kept import chunks
 from reconcile.reading.operations import read_tracking_keys
 from reconcile.rules.inputs import PAYMENT_TYPES
@@ -36,15 +37,15 @@ _INCOME, _PAYMENT, _VALID, _ISSUED = "I", "P", "valid", "issued"
 _METHODS = (DEFERRED, AT_ONCE)
 
 
-def read_sales(session: Session, connection: Connection, run: Run | None) -> list[Sale]:
+def read_sales(session: Session, connection: Connection, run: Run | None, scope: Scope) -> list[Sale]:
     """Return the valid invoices that complements are due or issued for, or whose form says less than the money does.
 
     They are as their XML states them, else as the books do, with what paid them.
     """
-    issued = list(_read_issued(session, connection))
+    issued = list(_read_issued(session, connection, scope))
     named = {one.paid_key for one in issued}
-    invoices = {invoice.key: invoice for invoice in _read_books(session, connection)}
-    for document in _read_documents(session, connection):
+    invoices = {invoice.key: invoice for invoice in _read_books(session, connection, scope)}
+    for document in _read_documents(session, connection, scope):
         invoices.pop(document.doc_key, None)
         if document.status == _VALID and not document.global_of:
             invoices[document.doc_key] = _of_document(document)
@@ -52,7 +53,7 @@ def read_sales(session: Session, connection: Connection, run: Run | None) -> lis
     chosen = [one for one in invoices.values() if one.key in deferred | named or one.form in VAGUE]
     keys = [invoice.key for invoice in chosen]
     payments = _read_payments(session, connection, run, keys, deferred | named) if run is not None and keys else []
-    return join_sales(chosen, payments, issued, read_notes(session, connection.name))
+    return join_sales(chosen, payments, issued, read_notes(session, connection.name, scope.keys))
 
 
 def read_youngest(session: Session, connection: Connection) -> date | None:
@@ -61,10 +62,11 @@ def read_youngest(session: Session, connection: Connection) -> date | None:
     return session.scalar(sa.select(sa.func.max(col(FiscalDocument.issue_date))).where(*mine))
 
 
-def _read_documents(session: Session, connection: Connection) -> Iterator[FiscalDocument]:
+def _read_documents(session: Session, connection: Connection, scope: Scope) -> Iterator[FiscalDocument]:
     mine = (col(FiscalDocument.connection) == connection.name, col(FiscalDocument.direction) == _ISSUED)
     income = (col(FiscalDocument.kind) == _INCOME, col(FiscalDocument.payment_method).in_(_METHODS))
-    yield from session.scalars(sa.select(FiscalDocument).where(*mine, *income))
+    asked = scope.holding(session, FiscalDocument.doc_key)
+    yield from session.scalars(sa.select(FiscalDocument).where(*mine, *income, *asked))
 
 
 def _of_document(document: FiscalDocument) -> Invoice:
@@ -74,9 +76,10 @@ def _of_document(document: FiscalDocument) -> Invoice:
     )  # fmt: skip
 
 
-def _read_books(session: Session, connection: Connection) -> Iterator[Invoice]:
+def _read_books(session: Session, connection: Connection, scope: Scope) -> Iterator[Invoice]:
     mine = (col(LocalInvoice.connection) == connection.name, col(LocalInvoice.payment_method).in_(_METHODS))
-    for row in session.scalars(sa.select(LocalInvoice).where(*mine, col(LocalInvoice.doc_type) == _INCOME)):
+    asked = (col(LocalInvoice.doc_type) == _INCOME, *scope.holding(session, LocalInvoice.doc_key))
+    for row in session.scalars(sa.select(LocalInvoice).where(*mine, *asked)):
         if row.status.strip().lower() not in VOID_STATES:
             yield Invoice(
                 row.doc_key, row.uuid, row.series, row.folio, row.customer_tax_id, row.currency, row.total,
@@ -121,12 +124,13 @@ def _read_operations(
                 yield name, (tracked.get((normalize(reference), amount), ""), reference.strip())
 
 
-def _read_issued(session: Session, connection: Connection) -> Iterator[Issued]:
+def _read_issued(session: Session, connection: Connection, scope: Scope) -> Iterator[Issued]:
     """Yield each line of every valid complement that the merchant issued."""
     zone = ZoneInfo(connection.country.zone)
     mine = (
         col(FiscalDocument.connection) == connection.name, col(FiscalDocument.direction) == _ISSUED,
         col(FiscalDocument.kind) == _PAYMENT, col(FiscalDocument.status) == _VALID,
+        *scope.holding(session, FiscalPayment.paid_key),
     )  # fmt: skip
     joined = (col(FiscalPayment.connection) == col(FiscalDocument.connection)) & (
         col(FiscalPayment.doc_key) == col(FiscalDocument.doc_key)

@@ -46,7 +46,7 @@ def show(connection: str, period: str) -> ResponseReturnValue:
     """Show what every witness says of a month, or of a year as its annual return."""
     own = _find(connection, period)
     with desk.installation().store.reading() as session:
-        world = read_world(session, own, today=desk.today(), period=period)
+        world = read_world(session, own, today=desk.today(), periods=[period])
         versions = [one for one in list_declared(session, own) if one.period == period]
         ties = tie_out(world, period)
         rows = [fiscal.to_cause(tie, part, own, desk.today()) for tie in ties for part in tie.parts]

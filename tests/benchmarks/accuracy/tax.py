@@ -142,8 +142,12 @@ def _name(merchant: Merchant, today: date) -> Iterator[tuple[list[Named], int | 
     """Yield the causes and the rest of every figure."""
     connection = merchant.connection
     with merchant.installation.store.reading() as session:
-        world = read_world(session, connection, today=today)
-        for tie in (tie for month in MONTHS for tie in tie_out(world, month)):
+        whole = read_world(session, connection, today=today)
+        ties = {month: tie_out(whole, month) for month in MONTHS}
+        for month, found in ties.items():
+            alone = read_world(session, connection, today=today, periods=[month])
+            assert tie_out(alone, month) == found, f"{month} alone is tied otherwise than with all months"
+        for tie in (tie for found in ties.values() for tie in found):
             yield [(part.cause, part.doc_key or part.tax_id) for part in tie.parts], tie.rest
 
 

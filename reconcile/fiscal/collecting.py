@@ -42,7 +42,7 @@ def tie_collected(world: World, period: str) -> Tie:
     other: defaultdict[str, int] = defaultdict(int)
     for payment in world.payments:
         (here if payment.period == period else other)[payment.doc_key] += payment.amount
-    for key, paper in issued.items():
+    for key, paper in sorted(issued.items()):
         if other[key]:
             parts.append(Part("period_shift", -other[key], key, 0, paper.on, paper.tax_id))
         if left := paper.total - here[key] - other[key]:

@@ -4,7 +4,7 @@ import contextlib
 import difflib
 import secrets
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -15,6 +15,22 @@ _HOME = Path(__file__).resolve().parent.parent
 _CONFIG_ONLY = {"approvals", "connections", "oidc", "order_check", "rules", "tariff"}
 # What follows from where the settings are.
 _DERIVED = {"config_dir", "config_name", "generated_key"}
+_FOLDERS = {"data_dir", "shared_dir", "books_folder", "backup_dir"}
+# What the library would say in words of programs.
+_WORDS = {
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+    "dict_type": "must be a table",
+    "extra_forbidden": "is not a setting",
+    "float_parsing": "must be a number",
+    "float_type": "must be a number",
+    "int_from_float": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
+    "model_type": "must be a table",
+    "string_type": "must be text",
+    "tuple_type": "must be a list",
+}
 # One setting for each job, and their names follow.
 _PINGS, _PING = "ping_urls", "ping_url_"
 _NAMES = sorted(set(Settings.model_fields) - _CONFIG_ONLY - _DERIVED - {_PINGS})
@@ -30,15 +46,14 @@ def load(environ: Mapping[str, str], *, folder: Path, overrides: Mapping[str, ob
     values = _from_file(environ, folder) | _from_environment(environ)
     values[_PINGS] = {name.removeprefix(_PING): values.pop(name) for name in list(values) if name.startswith(_PING)}
     values.update(overrides or {})
-    values["connections"] = _to_connections(values.get("connections", {}))
+    connections = values["connections"] = _to_connections(values.get("connections", {}))
     config = folder / environ.get(PREFIX + "CONFIG", "cuadre.toml")
     values["config_dir"], values["config_name"] = config.parent, config.name
     # An absolute path stays what it is.
-    values["data_dir"] = data_dir = folder / str(values.get("data_dir", _default_data_dir(environ)))
-    for name in {"books_folder", "backup_dir"} & values.keys():
-        values[name] = folder / str(values[name])
-    if "shared_dir" in values:
-        values["shared_dir"] = _shared_dir(folder / str(values["shared_dir"]))
+    values.setdefault("data_dir", _default_data_dir(environ))
+    for name in sorted(_FOLDERS & values.keys()):
+        values[name] = _to_folder(name, values[name], folder)
+    data_dir = folder / str(values["data_dir"])
     url = str(values.setdefault("database_url", f"sqlite:///{data_dir / 'cuadre.db'}"))
     if "secret_key" not in values:
         values["secret_key"] = _own_secret_key(data_dir, url)
@@ -46,7 +61,7 @@ def load(environ: Mapping[str, str], *, folder: Path, overrides: Mapping[str, ob
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        raise ConfigError(_one_line(error)) from None
+        raise ConfigError(_one_line(error, [str(one["name"]) for one in connections])) from None
 
 
 def _default_data_dir(environ: Mapping[str, str]) -> Path:
@@ -95,27 +110,36 @@ def _from_file(environ: Mapping[str, str], folder: Path) -> dict[str, object]:
     for name in values:
         if name not in allowed and not name.startswith(_PING):
             raise ConfigError(f"{path.name}: {name} is not a setting{_guess(name, allowed)}")
+        # The library would take true for the number 1.
+        if isinstance(values[name], bool) and name in _NAMES and Settings.model_fields[name].annotation is not bool:
+            raise ConfigError(f"{PREFIX}{name.upper()}: must not be true or false")
     return values
 
 
 def _read_secret_file(variable: str, path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{variable} names a file that cannot be read: {type(error).__name__}") from None
+    except OSError as error:
+        raise ConfigError(f"{variable} names a file that cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{variable} names a file that cannot be read: it is no UTF-8 text") from None
 
 
 def _to_connections(tables: object) -> tuple[dict[str, object], ...]:
     if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
         raise ConfigError("connections must be tables named [connections.NAME]")
+    if named := next((name for name, table in tables.items() if "name" in table), None):
+        raise ConfigError(f"connections.{named}.name is not a setting: the table's own name is it")
     return tuple({"name": name, **table} for name, table in tables.items())
 
 
-def _shared_dir(path: Path) -> Path:
-    """Refuse a folder that is not there: an unmounted one would hide what the other machines keep."""
-    if not path.is_dir():
+def _to_folder(name: str, value: object, folder: Path) -> Path:
+    """Refuse what is no path, and a shared folder that is not there: unmounted, it hides what other machines keep."""
+    if not isinstance(value, str | Path) or not str(value) or not str(value).isprintable():
+        raise ConfigError(f"{PREFIX}{name.upper()} must name a folder")
+    if name == "shared_dir" and not (folder / value).is_dir():
         raise ConfigError(f"{PREFIX}SHARED_DIR is no folder: mount it on every machine before the start")
-    return path
+    return folder / value
 
 
 def _own_secret_key(data_dir: Path, database_url: str) -> str:
@@ -138,14 +162,16 @@ def _own_secret_key(data_dir: Path, database_url: str) -> str:
         raise ConfigError(f"{PREFIX}DATA_DIR cannot be used: {error.strerror}") from None
 
 
-def _one_line(error: ValidationError) -> str:
+def _one_line(error: ValidationError, connections: Sequence[str]) -> str:
     lines = []
     for problem in error.errors(include_input=False, include_url=False):
         where = [str(part) for part in problem["loc"]]
+        if where[:1] == ["connections"] and len(where) > 1:
+            where[1] = connections[int(where[1])]
         name = PREFIX + where[0].upper() if where and where[0] in _NAMES else ".".join(where)
         if where[:1] == [_PINGS]:
             name = f"{PREFIX}{_PING}{where[1]}".upper()
-        message = problem["msg"].removeprefix("Value error, ")
+        message = _WORDS.get(problem["type"], problem["msg"].removeprefix("Value error, "))
         lines.append(f"{name} is missing" if problem["type"] == "missing" else f"{name}: {message}".removeprefix(": "))
     return "; ".join(dict.fromkeys(lines))
 

@@ -25,13 +25,13 @@ class Engine:
 
 def to_engine(value: object) -> object:
     """Read `local`, `processes:4` or `dask://host:8786`; raise ValueError for other text."""
-    if not isinstance(value, str):
+    if isinstance(value, Engine):
         return value
     if value == "local":
         return Engine()
-    if found := _PROCESSES.fullmatch(value):
+    if found := _PROCESSES.fullmatch(str(value)):
         return Engine(nights_at_once=int(found[1]))
-    found = _CLUSTER.fullmatch(value)
+    found = _CLUSTER.fullmatch(str(value))
     if found and int(found[2]) <= _MOST_PORTS:
         return Engine(cluster=f"{found[1]}:{found[2]}")
     raise ValueError("must be local, processes:N with N from 1 to 999, or dask://host:port")

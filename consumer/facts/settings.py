@@ -37,6 +37,7 @@ _SHORTEST_PASSPHRASE = 16
 # How PKCS #8 begins a private key of Ed25519; its 32 bytes follow.
 _ED25519 = bytes.fromhex("302e020100300506032b657004220420")
 _VISIBLE = re.compile(r"[!-~]+")
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 
 
 def _to_list(value: object) -> object:
@@ -45,15 +46,35 @@ def _to_list(value: object) -> object:
     return value
 
 
-def _check_url(value: str) -> str:
-    parts = urlsplit(value)
+def _check_address(value: str) -> str:
     try:
+        parts = urlsplit(value)
         is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_address = False
-    if not is_address:
+    if not is_address or not _VISIBLE.fullmatch(value):
         raise ValueError("must be an http or https address")
+    return value
+
+
+def _check_url(value: str) -> str:
+    """Refuse what cannot have a path put behind it, and a password, since this address is shown."""
+    parts = urlsplit(_check_address(value))
+    if parts.username is not None or "?" in value or "#" in value:
+        raise ValueError("must be an http or https address without ?, # and a user")
     return value.rstrip("/")
+
+
+def _check_hosts(values: tuple[str, ...]) -> tuple[str, ...]:
+    if any(not _HOST.fullmatch(value) for value in values):
+        raise ValueError("must be names of hosts such as files.provider.example")
+    return values
+
+
+def _check_one_line(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError("must be one line of text")
+    return value
 
 
 def _check_secrets(values: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
@@ -84,12 +105,14 @@ def _check_passphrase(value: SecretStr) -> SecretStr:
 def _check_database(value: str) -> str:
     try:
         url = sa.make_url(value)
-    except sa.exc.ArgumentError:
+    except (sa.exc.ArgumentError, ValueError):  # the latter of a port that is no number
         raise ValueError("must look like sqlite:///file or postgresql+psycopg://user@host/name") from None
     if url.drivername not in {"sqlite", "postgresql+psycopg"}:
         raise ValueError("must begin with sqlite:/// or postgresql+psycopg://")
     if url.query.get("pooler", "transaction") != "transaction":
         raise ValueError("knows one kind of pooler, ?pooler=transaction; one that keeps sessions needs no word")
+    if url.drivername == "sqlite" and url.query:
+        raise ValueError("takes no ? with SQLite")
     if url.drivername == "sqlite" and url.database in {None, "", ":memory:"}:
         raise ValueError("must name a file: what lies in memory alone is lost")
     return value
@@ -105,17 +128,22 @@ def _to_networks(value: object) -> object:
     if not isinstance(value, (list, tuple)):
         return value
     try:
-        return tuple(ipaddress.ip_network(part) for part in value)
+        # A number would be read as an address too.
+        networks = tuple(ipaddress.ip_network(str(part)) for part in value)
     except ValueError:
         raise ValueError("must be addresses or networks such as 10.0.0.5 or 10.0.0.0/8") from None
+    if any(network.prefixlen == 0 for network in networks):
+        raise ValueError("would believe everyone: name the proxies alone")
+    return networks
 
 
 def _to_time(value: object) -> object:
-    if isinstance(value, str):
-        if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?", value):
-            raise ValueError("must be a local time such as 03:15")
-        return time.fromisoformat(value)
-    return value
+    if isinstance(value, time):
+        return value
+    text = str(value)
+    if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?", text):
+        raise ValueError("must be a local time such as 03:15")
+    return time.fromisoformat(text)
 
 
 def _to_number(value: object) -> object:
@@ -134,13 +162,19 @@ def _to_hours(value: object) -> object:
     return value
 
 
+def _check_hours(value: tuple[time, time]) -> tuple[time, time]:
+    if value[0] == value[1]:
+        raise ValueError("must be two local times that differ")
+    return value
+
+
 def _check_trail(value: SecretStr) -> SecretStr:
     check_trail_url(value.get_secret_value())
     return value
 
 
 def _check_ping(value: SecretStr) -> SecretStr:
-    _check_url(value.get_secret_value())
+    _check_address(value.get_secret_value())
     return value
 
 
@@ -166,15 +200,15 @@ def _check_signing_key(value: SecretStr) -> SecretStr:
 
 
 Url = Annotated[str, AfterValidator(_check_url)]
-Texts = Annotated[tuple[str, ...], BeforeValidator(_to_list)]
+Hosts = Annotated[tuple[str, ...], BeforeValidator(_to_list), AfterValidator(_check_hosts)]
 Secrets = Annotated[tuple[SecretStr, ...], BeforeValidator(_to_list), AfterValidator(_check_secrets)]
 Key = Annotated[SecretStr, Field(min_length=1), AfterValidator(_check_key)]
-# A year at most, so that no sum of times leaves the calendar.
 # Which documents a sale by card has in Chile: the voucher, a boleta, or both.
 VoucherModel = Literal["voucher", "boleta", "both"]
+LegalName = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_check_one_line)] | None
 # Within how many months of a sale a note lowers its tax: two texts of the SII say three and six.
-LegalName = Annotated[str, Field(min_length=1, max_length=200)] | None
 NoteMonths = Annotated[Literal[3, 6], BeforeValidator(_to_number)]
+# A year at most, so that no sum of times leaves the calendar.
 Seconds = Annotated[int, Field(ge=0, le=31_536_000)]
 SecretKey = Annotated[SecretStr, AfterValidator(_check_strength)]
 Database = Annotated[str, AfterValidator(_check_database)]
@@ -183,7 +217,7 @@ Networks = Annotated[tuple[Network, ...], BeforeValidator(_to_networks), BeforeV
 _LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1"))
 EngineOf = Annotated[Engine, BeforeValidator(to_engine)]
 TimeOfDay = Annotated[time, BeforeValidator(_to_time)]
-Hours = Annotated[tuple[time, time], BeforeValidator(_to_hours)]
+Hours = Annotated[tuple[time, time], BeforeValidator(_to_hours), AfterValidator(_check_hours)]
 TrailUrl = Annotated[SecretStr, AfterValidator(_check_trail)]
 PingUrl = Annotated[SecretStr, AfterValidator(_check_ping)]
 
@@ -208,7 +242,10 @@ class Approvals(BaseModel):
             return value
         if any(isinstance(amount, float) for amount in value.values()):
             raise ValueError("must hold whole numbers, or decimals in quotes")
-        return {currency: to_minor(str(amount), currency) for currency, amount in value.items()}
+        limits = {currency: to_minor(str(amount), currency) for currency, amount in value.items()}
+        if any(amount < 0 for amount in limits.values()):
+            raise ValueError("must hold amounts of zero or more")
+        return limits
 
     def needs_second(self, amount: int, currency: str) -> bool:
         """Return True if accepting a difference of this size needs a second person; no amount given, any does."""
@@ -297,7 +334,7 @@ class Settings(LoginSettings):
     public_url: Url | None = None
     trusted_proxies: Networks = _LOOPBACK
     engine: EngineOf = Engine()
-    download_hosts: Texts = ()
+    download_hosts: Hosts = ()
     alert_urls: Secrets = ()
     smtp_url: Key | None = None
     alert_digest_at: TimeOfDay | None = None

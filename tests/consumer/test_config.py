@@ -154,7 +154,7 @@ def test_a_connection_may_have_an_address_of_its_own(tmp_path: Path) -> None:
         "chile": "https://provider.test",
     }
     (tmp_path / "cuadre.toml").write_text(tables.replace("https://mx", "ftp://mx"), encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"connections\.0\.provider_url: must be an http or https address"):
+    with pytest.raises(ConfigError, match=r"connections\.mexico\.provider_url: must be an http or https address"):
         read(tmp_path, CUADRE_PROVIDER_URL="https://provider.test")
 
 
@@ -164,9 +164,9 @@ def test_a_connection_may_have_an_address_of_its_own(tmp_path: Path) -> None:
         ("rate_limt = 5", "cuadre.toml: rate_limt is not a setting; did you mean rate_limit?"),
         ("rate_limit =", "cuadre.toml cannot be read: "),
         ("connections = 5", "connections must be tables named"),
-        ('[connections.x]\napi_key = "k"\ncountry = "pe"', "connections.0.country: Input should be 'cl' or 'mx'"),
+        ('[connections.x]\napi_key = "k"\ncountry = "pe"', "connections.x.country: Input should be 'cl' or 'mx'"),
         ('[connections.main]\napi_key = "k"\ncountry = "cl"', "two connections are named 'main'"),
-        ('[connections.x]\napi_key = "sk_test_k"\ncountry = "cl"\nmode = "live"', "connections.0: mode says live but"),
+        ('[connections.x]\napi_key = "sk_test_k"\ncountry = "cl"\nmode = "live"', "connections.x: mode says live but"),
     ],
 )
 def test_a_bad_file_is_one_line_too(tmp_path: Path, text: str, line: str) -> None:
@@ -246,4 +246,85 @@ def test_the_merchants_tax_id_is_checked_and_not_repeated(
     (tmp_path / "cuadre.toml").write_text(table, encoding="utf-8")
     with pytest.raises(ConfigError) as of_another:
         read(tmp_path)
-    assert str(of_another.value) == f"connections.0: tax_id is not {form}"
+    assert str(of_another.value) == f"connections.x: tax_id is not {form}"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "line"),
+    [
+        ("CUADRE_PROVIDER_URL", "https://h h", "must be an http or https address"),
+        ("CUADRE_PROVIDER_URL", "https://ex\nample", "must be an http or https address"),
+        ("CUADRE_PROVIDER_URL", "https://[::1", "must be an http or https address"),
+        ("CUADRE_PROVIDER_URL", "https://me:word@h", "must be an http or https address without ?, # and a user"),
+        ("CUADRE_PROVIDER_URL", "https://h/?a=1", "must be an http or https address without ?, # and a user"),
+        ("CUADRE_PUBLIC_URL", "https://h#top", "must be an http or https address without ?, # and a user"),
+        ("CUADRE_PING_URL_NIGHTLY", "https://h/a b", "must be an http or https address"),
+        ("CUADRE_DATABASE_URL", "sqlite:///x.db?mode=ro", "takes no ? with SQLite"),
+        (
+            "CUADRE_DOWNLOAD_HOSTS",
+            "https://files.shop.example",
+            "must be names of hosts such as files.provider.example",
+        ),
+        ("CUADRE_DOWNLOAD_HOSTS", "*", "must be names of hosts such as files.provider.example"),
+        ("CUADRE_TRUSTED_PROXIES", "::/0", "would believe everyone: name the proxies alone"),
+        ("CUADRE_QUIET_HOURS", "22:00-22:00", "must be two local times that differ"),
+        ("CUADRE_LEGAL_NAME", "Shop\nSpA", "must be one line of text"),
+        ("CUADRE_RATE_LIMIT", "ten", "must be a number"),
+        ("CUADRE_MAX_ATTEMPTS", "3.5", "must be a whole number"),
+        ("CUADRE_ACCESS_LOG", "perhaps", "must be true or false"),
+    ],
+)
+def test_a_wrong_value_is_named(tmp_path: Path, name: str, value: str, line: str) -> None:
+    """Addresses, hosts, numbers and texts that cannot be meant stop the start, in words and not in types."""
+    with pytest.raises(ConfigError) as refusal:
+        read(tmp_path, **{name: value})
+    assert str(refusal.value) == f"{name}: {line}"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("rate_limit = true", "CUADRE_RATE_LIMIT: must not be true or false"),
+        ("nightly_at = 3", "CUADRE_NIGHTLY_AT: must be a local time such as 03:15"),
+        (
+            "trusted_proxies = [5]",
+            "CUADRE_TRUSTED_PROXIES: must be addresses or networks such as 10.0.0.5 or 10.0.0.0/8",
+        ),
+        ("engine = 5", "CUADRE_ENGINE: must be local, processes:N with N from 1 to 999, or dask://host:port"),
+        ("alert_urls = 5", "CUADRE_ALERT_URLS: must be a list"),
+        ("smtp_url = 5", "CUADRE_SMTP_URL: must be text"),
+        ("rules = 5", "rules: must be a table"),
+        ("shared_dir = 5", "CUADRE_SHARED_DIR must name a folder"),
+        ('backup_dir = ["a"]', "CUADRE_BACKUP_DIR must name a folder"),
+        ('books_folder = ""', "CUADRE_BOOKS_FOLDER must name a folder"),
+        ('backup_dir = "a\\u0000b"', "CUADRE_BACKUP_DIR must name a folder"),
+        ("[approvals]\nrefund = true", "approvals.refund: is not a setting"),
+        ("[approvals]\nwrite_off = { CLP = -5 }", "approvals.write_off: must hold amounts of zero or more"),
+        ('[connections.x]\napi_key = "k"\ncountry = "cl"\nkey = 1', "connections.x.key: is not a setting"),
+        (
+            '[connections.x]\napi_key = "k"\ncountry = "cl"\nname = "y"',
+            "connections.x.name is not a setting: the table's own name is it",
+        ),
+    ],
+)
+def test_a_value_of_another_kind_is_named(tmp_path: Path, text: str, line: str) -> None:
+    """A number where a text belongs, a text where a list does: the line names the setting, and the connection."""
+    (tmp_path / "cuadre.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as refusal:
+        read(tmp_path)
+    assert str(refusal.value) == line
+
+
+@pytest.mark.parametrize(
+    ("content", "why"), [(None, "Is a directory"), (b"\xff\xfe\x00", "it is no UTF-8 text")], ids=["a folder", "bytes"]
+)
+def test_a_secret_file_that_cannot_be_read_says_why(tmp_path: Path, content: bytes | None, why: str) -> None:
+    """A folder or bytes in place of a text end the start with the reason in plain words."""
+    path = tmp_path / "secret"
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+    with pytest.raises(ConfigError) as refusal:
+        read(tmp_path, CUADRE_SECRET_KEY_FILE=str(path))
+    assert str(refusal.value) == f"CUADRE_SECRET_KEY_FILE names a file that cannot be read: {why}"

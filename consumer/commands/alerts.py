@@ -87,6 +87,7 @@ def _try(name: str, target: Target, settings: Settings) -> bool:
 def _to_finding(alarm: Alarm) -> tuple[str, str, str]:
     found = f" ({alarm.found})" if alarm.found else ""
     whose = f"{alarm.connection} " if alarm.connection else ""
-    said = f"{whose}{alarm.cause}: {sentence_of_alarm(alarm, 'en')} Since {format_instant(alarm.since)}{found}."
+    sentence = sentence_of_alarm(alarm, "en").removesuffix(".")
+    said = f"{whose}{alarm.cause}: {sentence}. Since {format_instant(alarm.since.replace(microsecond=0))}{found}."
     held = f" {alarm.acknowledged_by} has it in hand." if alarm.acknowledged_by else ""
     return alarm.severity, said + held, advice_of(alarm.cause, "en")

@@ -3,6 +3,7 @@
 import getpass
 import json
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from textwrap import wrap
 from typing import NoReturn, TypeVar
 
 import click
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -28,6 +30,9 @@ Command = TypeVar("Command", bound=Callable[..., object])
 Day = TypeVar("Day", bound=date)
 
 _WIDTH = 100
+_BETWEEN, _INDENT = "  ", "    "
+# A column with less room than this is read letter by letter.
+_NARROWEST = 24
 _FIRST_YEAR, _LAST_YEAR = 1970, 2999
 _MOST_ROWS = 1_000_000_000
 # What the caller's script may rely on.
@@ -68,8 +73,12 @@ def leave(completion: Completion) -> NoReturn:
 
 
 def say(message: str) -> None:
-    """Tell a person something that is not a result: on standard error."""
-    click.echo(message, err=True)
+    """Tell a person something that is not a result: on standard error; a terminal gets it broken between words."""
+    width = shutil.get_terminal_size().columns
+    for line in message.splitlines() or [""]:
+        is_wide = sys.stderr.isatty() and len(line) > width
+        parts = wrap(line, width, break_long_words=False, break_on_hyphens=False) if is_wide else [line]
+        click.echo("\n".join(parts), err=True)
 
 
 def login_name() -> str:
@@ -90,24 +99,55 @@ def print_rows(rows: Iterable[Mapping[str, object]], keys: Sequence[str], *, as_
         for row in rows:
             click.echo(json.dumps({key: _plain(row[key]) for key in keys}, ensure_ascii=False))
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
     shown = list(rows)
-    right = {key for key in keys if _is_of_figures(key, keys, shown)}
-    for key in keys:
-        table.add_column(key, overflow="fold", justify="right" if key in right - {"value"} else "left")
-    for row in shown:
-        table.add_row(*(_cell(row[key], on_right=key in right and _is_figure(key, row[key])) for key in keys))
-    if not table.row_count:
+    if not shown:
         say("nothing to show")
-    elif sys.stdout.isatty():
-        Console().print(table, markup=False, highlight=False)
-    else:
-        # A pipe has no width: rich would cut cells to 80 columns there.
-        console = Console(width=100_000)
-        with console.capture() as captured:
-            console.print(table, markup=False, highlight=False, soft_wrap=True)
-        for line in captured.get().splitlines():
-            click.echo(line.rstrip())
+        return
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    if width is not None:
+        # What says nothing of any row only makes it wider.
+        keys = [key for key in keys if any(row[key] not in {None, ""} for row in shown)]
+    right = {key for key in keys if _is_of_figures(key, keys, shown)}
+    cells = [[_cell(row[key], on_right=key in right and _is_figure(key, row[key])) for key in keys] for row in shown]
+    widths = [
+        max(map(cell_len, (key, *map(str, column)))) for key, column in zip(keys, zip(*cells, strict=True), strict=True)
+    ]
+    excess = 0 if width is None else sum(widths) + len(_BETWEEN) * (len(widths) - 1) - width
+    widest = widths.index(max(widths))
+    if excess > 0 and widths[widest] - excess < _NARROWEST:
+        for line in _records(keys, cells, width or _WIDTH):
+            click.echo(line)
+        return
+    widths[widest] -= max(0, excess)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for key, room in zip(keys, widths, strict=True):
+        table.add_column(
+            key, overflow="fold", justify="right" if key in right - {"value"} else "left", width=max(1, room)
+        )
+    for row_cells in cells:
+        table.add_row(*row_cells)
+    # A pipe has no width, and a terminal that says none has more than this library believes.
+    console = Console(width=100_000)
+    with console.capture() as captured:
+        console.print(table, markup=False, highlight=False, soft_wrap=True)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())
+
+
+def _records(keys: Sequence[str], cells: Sequence[Sequence[Text]], width: int) -> Iterator[str]:
+    """Yield rows too wide for a table as paragraphs of names and values; only a longer word passes `width`."""
+    for row in cells:
+        line = ""
+        for key, cell in zip(keys, row, strict=True):
+            value = " ".join(str(cell).split())
+            parts = wrap(f"{key}: {value}", width - len(_INDENT), break_long_words=False, break_on_hyphens=False)
+            for place, part in enumerate(parts if value else ()):
+                if line and (place or cell_len(line) + len(_BETWEEN) + cell_len(part) > width):
+                    yield line
+                    line = f"{_INDENT}{part}"
+                else:
+                    line = f"{line}{_BETWEEN}{part}" if line else part
+        yield line
 
 
 def _is_of_figures(key: str, keys: Sequence[str], rows: Sequence[Mapping[str, object]]) -> bool:
@@ -128,6 +168,8 @@ def _is_figure(key: str, value: object) -> bool:
 def _cell(value: object, *, on_right: bool) -> Text:
     if isinstance(value, bool):
         return Text("yes" if value else "no")
+    if isinstance(value, datetime):
+        value = value.replace(microsecond=0)
     return Text("" if value is None else shorten(str(_plain(value))), justify="right" if on_right else "left")
 
 

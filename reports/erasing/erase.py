@@ -37,7 +37,7 @@ from reports.tables import ReportFile
 
 LEDGER = "erasures.json"
 _ROWS, _PASSES = 500, 5
-_WAITING = ("uploads", "outcomes", "judged")
+WAITING = ("uploads", "outcomes", "judged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class Erasing:
         """Delete what cannot be rewritten: files that wait for a reader, and statements with the person's movements."""
         root = self.installation.settings.files_dir
         evidence, statements = self._find_files()
-        for name in (*_WAITING, *evidence, *statements):
+        for name in (*WAITING, *evidence, *statements):
             path = root / name
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
@@ -150,17 +150,19 @@ class Erasing:
     def count_dropped(self) -> Counter[str]:
         """Return how many files `drop_files` deletes, by folder."""
         root = self.installation.settings.files_dir
-        waiting = Counter(place for place in _WAITING for path in (root / place).rglob("*") if path.is_file())
+        waiting = Counter(place for place in WAITING for path in (root / place).rglob("*") if path.is_file())
         return waiting + Counter(name.partition("/")[0] for names in self._find_files() for name in names)
 
     def _find_files(self) -> tuple[list[str], list[str]]:
-        """Return evidence of the person's disputes that no other's has too, and documents of statements."""
+        """Return evidence of the person's disputes, and documents of statements; what another's dispute has stays."""
         with self.installation.store.reading() as session:
             # A request to review a dispute is evidence without a file.
             rows = [(f"evidence/{one.sha256}", one.dispute_id) for one in session.exec(select(Evidence)) if one.sha256]
+            erased = set(session.exec(select(ErasureMark.key).where(ErasureMark.kind == SUBJECT)))
             statements = self._find_statements(session)
-        of_others = {name for name, dispute in rows if dispute not in self.person.names}
-        return sorted({name for name, _ in rows} - of_others), statements
+        own = {name for name, dispute in rows if dispute in self.person.names}
+        others = [(name, dispute) for name, dispute in rows if name in own and dispute not in self.person.names]
+        return sorted(own - {name for name, one in others if self.pseudonyms.digest(one) not in erased}), statements
 
     def _find_statements(self, session: Session) -> list[str]:
         """Return the documents of accounts that have a movement of the person."""

@@ -1,6 +1,7 @@
 """How commands read dates and times, and how they print."""
 
-from datetime import UTC, date, datetime
+import sys
+from datetime import UTC, date, datetime, timedelta
 
 import click
 import pytest
@@ -53,6 +54,47 @@ def test_what_adds_up_stands_on_the_right(capsys: pytest.CaptureFixture[str]) ->
         "7         1190     3     5 CLP  yes",
         "881096  -99.50    12  1190 CLP  no",
     ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "lines"),
+    [
+        (
+            "66",
+            [
+                "id        made_at               count  about",
+                "ex_00001  2026-11-01T03:15:00Z      2  a payment that no document",
+                "                                       explains",
+                "ex_00002  2026-11-02T03:15:00Z     14  a document",
+            ],
+        ),
+        (
+            "48",
+            [
+                "id: ex_00001  made_at: 2026-11-01T03:15:00Z",
+                "    count: 2",
+                "    about: a payment that no document explains",
+                "id: ex_00002  made_at: 2026-11-02T03:15:00Z",
+                "    count: 14  about: a document",
+            ],
+        ),
+    ],
+    ids=["one column folds", "too wide for a table"],
+)
+def test_a_table_fits_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], columns: str, lines: list[str]
+) -> None:
+    """Empty columns go, then the widest is folded between words, and rows that still do not fit are paragraphs."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("TERM", "dumb")
+    day = datetime(2026, 11, 1, 3, 15, 0, 123456, tzinfo=UTC)
+    rows = [
+        {"id": "ex_00001", "made_at": day, "owner": None, "count": 2, "about": "a payment that no document explains"},
+        {"id": "ex_00002", "made_at": day + timedelta(days=1), "owner": "", "count": 14, "about": "a document"},
+    ]
+    print_rows(rows, ("id", "made_at", "owner", "count", "about"), as_json=False)
+    assert capsys.readouterr().out.splitlines() == lines
 
 
 def test_findings_are_never_wide(capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,6 +57,28 @@ def test_evidence_and_statements_with_the_person_are_deleted(lived: Installation
     assert [(one.path, one.problem) for one in documents] == [(None, "erased"), ("statements/acc_2.pdf", None)]
 
 
+def test_a_file_of_two_people_goes_with_the_second(lived: Installation) -> None:
+    """Evidence in the disputes of two stays while one of them is not erased, and is counted when it goes."""
+    fixed = {"currency": "CLP", "mode": "test", "amount": 5, "object": "dispute", "status": "won"}
+    observed(lived, "customer", {"id": "cus_z", "object": "customer", "mode": "test", "name": "Zoe Paz",
+             "tax_id": {"type": "cl_rut", "value": "76.192.083-9"}})  # fmt: skip
+    observed(lived, "payment_intent", {"id": "pi_z", "object": "payment_intent", "mode": "test", "amount": 5,
+             "currency": "CLP", "status": "succeeded", "customer_id": "cus_z"})  # fmt: skip
+    for dispute, payment in (("dp_1", "pi_2"), ("dp_z", "pi_z")):
+        observed(lived, "dispute", fixed | {"id": dispute, "resource_id": payment})
+        World(lived.store).keep(Evidence(connection="main", dispute_id=dispute, name="a.pdf", size=1, sha256="d" * 64,
+                                         state="sent", who="ana", at=AT))  # fmt: skip
+    path = lived.settings.files_dir / "evidence" / ("d" * 64)
+    path.parent.mkdir()
+    path.write_bytes(b"%PDF-")
+    assert call(lived, "erase", RUT, "--yes").exit_code == 0
+    assert path.exists()
+    counts = {row["place"]: row["changed"] for row in rows_of(call(lived, "erase", "cus_z", "--dry-run", "--json"))}
+    assert counts["evidence"] == 1
+    erased = call(lived, "erase", "cus_z", "--yes")
+    assert (erased.exit_code, path.exists()) == (0, False), erased.output
+
+
 def test_a_rerun_compares_amounts_and_outcomes(lived: Installation) -> None:
     """Inputs without the person are believed where the database says why, and the answer says what was compared."""
     assert call(lived, "erase", RUT, "--yes").exit_code == 0

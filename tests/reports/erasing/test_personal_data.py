@@ -6,28 +6,37 @@ import sqlalchemy as sa
 from click.testing import CliRunner
 from sqlmodel import SQLModel
 
+from consumer.backup.making import PLACES
 from consumer.facts.installation import Installation
+from consumer.facts.tables.types import UtcDateTime
 from cuadre import Commands
 from reports.erasing.declared import columns_of, objects_of_provider, read_declared
+from reports.erasing.erase import WAITING
 from reports.erasing.retention import forget_old
 from tests.merchant import ROOT, rows_of
 from tests.reports.erasing.conftest import AT
+
+_WORDLESS = (sa.Integer, sa.Boolean, sa.Date, UtcDateTime)
 
 
 def test_every_column_of_text_is_declared() -> None:
     """A new column holds something of people or does not: personal.toml says which, and names no column twice."""
     undeclared, declared = [], read_declared()["none"]
     for table in SQLModel.metadata.sorted_tables:
-        texts = {
-            column.name for column in table.columns
-            if isinstance(column.type, sa.String | sa.LargeBinary) or "Auto" in type(column.type).__name__
-        }  # fmt: skip
+        # Whatever is no number and no time may hold words.
+        texts = {column.name for column in table.columns if not isinstance(column.type, _WORDLESS)}
         shared = declared["provider"] if table in objects_of_provider() else ""
         personal, none = set(columns_of(table)), {*shared.split(), *declared.get(table.name, "").split()}
         undeclared += [f"{table.name}.{name}" for name in texts - personal - none]
         undeclared += [f"{table.name}.{name} twice" for name in personal & none]
         undeclared += [f"{table.name}.{name} is not there" for name in (personal | none) - texts]
     assert undeclared == []
+
+
+def test_every_folder_of_files_is_declared() -> None:
+    """What lies in files is named too: every folder that a backup takes, and those whose files wait for a reader."""
+    of_nobody = {"mappings", "calendars"}
+    assert {*PLACES, *WAITING} - set(read_declared()["files"]) == of_nobody
 
 
 def test_what_is_kept_is_shown() -> None:

@@ -6,9 +6,9 @@ import click
 
 from consumer import disputes
 from consumer.commands.provider_writes import check_agreed
-from consumer.commands.terminal import CommandError, json_option, login_name, on_connection, print_rows, say
+from consumer.commands.terminal import json_option, login_name, on_connection, print_rows, say
 from consumer.facts.clock import utc_now
-from consumer.facts.disputes import LARGEST, Chosen, EvidenceError, find_type
+from consumer.facts.disputes import LARGEST, Chosen, find_type
 from consumer.facts.installation import Connection, Installation
 from consumer.provider.client import open_provider
 
@@ -47,22 +47,19 @@ def upload(
     with file.open("rb") as opened:
         content = opened.read(LARGEST)
     who = author or login_name()
-    try:
-        find_type(file.name, content)
-        with open_provider(installation, connection) as provider:
-            disputes.check_open(disputes.look_up(provider, dispute_id), dispute_id)
-            kilobytes = -(-len(content) // 1000)
-            say(f"{connection.name} ({connection.mode}): send {file.name} ({kilobytes} kB) to {dispute_id}")
-            row = {"connection": connection.name, "dispute_id": dispute_id, "name": file.name, "size": len(content),
-                   "sha256": None, "sent": not dry_run}  # fmt: skip
-            if not dry_run:
-                check_agreed(yes=yes)
-                chosen = Chosen(file.name, content, who, utc_now())
-                kept = disputes.keep_document(installation, connection, dispute_id, chosen)
-                disputes.send_document(installation, provider, kept, who=who)
-                row["sha256"] = kept.sha256
-    except EvidenceError as error:
-        raise CommandError(str(error)) from None
+    find_type(file.name, content)
+    with open_provider(installation, connection) as provider:
+        disputes.check_open(disputes.look_up(provider, dispute_id), dispute_id)
+        kilobytes = -(-len(content) // 1000)
+        say(f"{connection.name} ({connection.mode}): send {file.name} ({kilobytes} kB) to {dispute_id}")
+        row = {"connection": connection.name, "dispute_id": dispute_id, "name": file.name, "size": len(content),
+               "sha256": None, "sent": not dry_run}  # fmt: skip
+        if not dry_run:
+            check_agreed(yes=yes)
+            chosen = Chosen(file.name, content, who, utc_now())
+            kept = disputes.keep_document(installation, connection, dispute_id, chosen)
+            disputes.send_document(installation, provider, kept, who=who)
+            row["sha256"] = kept.sha256
     print_rows([row], UPLOAD_KEYS, as_json=as_json)
 
 
@@ -78,14 +75,11 @@ def submit(
     author: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Ask for the review of a dispute with the documents it has, once; it takes no more of them then."""
-    try:
-        with open_provider(installation, connection) as provider:
-            documents = disputes.look_up(provider, dispute_id).documents
-            say(f"{connection.name} ({connection.mode}): submit {dispute_id} with its documents ({documents})")
-            if not dry_run:
-                check_agreed(yes=yes)
-                disputes.submit_dispute(installation, provider, dispute_id, seen=documents, who=author or login_name())
-    except EvidenceError as error:
-        raise CommandError(str(error)) from None
+    with open_provider(installation, connection) as provider:
+        documents = disputes.look_up(provider, dispute_id).documents
+        say(f"{connection.name} ({connection.mode}): submit {dispute_id} with its documents ({documents})")
+        if not dry_run:
+            check_agreed(yes=yes)
+            disputes.submit_dispute(installation, provider, dispute_id, seen=documents, who=author or login_name())
     row = {"connection": connection.name, "dispute_id": dispute_id, "documents": documents, "sent": not dry_run}
     print_rows([row], SUBMIT_KEYS, as_json=as_json)

@@ -12,17 +12,19 @@ import click
 from consumer.commands.terminal import (
     Command,
     CommandError,
+    Connections,
     Moment,
     check_range,
-    connection_option,
     json_option,
     leave,
     limit_option,
+    on_connection,
+    on_connections,
     print_rows,
     say,
 )
 from consumer.facts.clock import utc_now
-from consumer.facts.installation import Installation, OpenInstallation
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.store import Row
 from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventState
 from consumer.facts.taxids import mask_accounts
@@ -55,57 +57,51 @@ def events() -> None:
 
 
 @events.command("list")
-@connection_option(None)
+@on_connections
 @filter_options
 @limit_option
 @json_option
-@click.pass_obj
 def list_(
-    open_installation: OpenInstallation,
+    installation: Installation,
+    connections: Connections,
     /,
     *,
-    connection_name: str | None,
     limit: int | None,
     as_json: bool,
     **filters: Any,
 ) -> None:
     """List events, newest first."""
-    installation = open_installation()
     wanted = to_filter(**filters)
     with installation.store.reading() as session:
-        rows = list_events(session, installation.connections(connection_name), wanted, limit)
+        rows = list_events(session, connections, wanted, limit)
         print_rows(rows, EVENT_KEYS, as_json=as_json)
 
 
 @events.command()
-@connection_option(None)
+@on_connections
 @limit_option
 @click.option("--check", is_flag=True, help="Exit 3 where an event is set aside.")
 @json_option
-@click.pass_obj
 def quarantine(
-    open_installation: OpenInstallation, *, connection_name: str | None, limit: int | None, check: bool, as_json: bool
+    installation: Installation, connections: Connections, *, limit: int | None, check: bool, as_json: bool
 ) -> None:
     """List the events that were set aside, with the reason."""
-    installation = open_installation()
     with installation.store.reading() as session:
-        rows = list_events(session, installation.connections(connection_name), Filter(state="quarantined"), limit)
+        rows = list_events(session, connections, Filter(state="quarantined"), limit)
         _print_found(rows, EVENT_KEYS, check=check, as_json=as_json)
 
 
 @events.command()
-@connection_option(None)
+@on_connections
 @limit_option
 @click.option("--check", is_flag=True, help="Exit 3 where there is a conflict.")
 @json_option
-@click.pass_obj
 def conflicts(
-    open_installation: OpenInstallation, *, connection_name: str | None, limit: int | None, check: bool, as_json: bool
+    installation: Installation, connections: Connections, *, limit: int | None, check: bool, as_json: bool
 ) -> None:
     """List what arrived under a known id with another meaning."""
-    installation = open_installation()
     with installation.store.reading() as session:
-        rows = list_conflicts(session, installation.connections(connection_name), limit)
+        rows = list_conflicts(session, connections, limit)
         _print_found(rows, CONFLICT_KEYS, check=check, as_json=as_json)
 
 
@@ -119,17 +115,14 @@ def _print_found(rows: Iterator[Row], keys: tuple[str, ...], *, check: bool, as_
 
 @events.command()
 @click.argument("event_id", metavar="ID")
-@connection_option("main")
+@on_connection
 @json_option
-@click.pass_obj
-def show(open_installation: OpenInstallation, event_id: str, *, connection_name: str, as_json: bool) -> None:
+def show(installation: Installation, connection: Connection, event_id: str, *, as_json: bool) -> None:
     """Show one event with its body; account numbers by their last digits."""
-    installation = open_installation()
-    name = installation.settings.connection(connection_name).name
     with installation.store.reading() as session:
-        event = find_event(session, name, event_id)
+        event = find_event(session, connection.name, event_id)
     if event is None:
-        raise CommandError(f"there is no event {event_id!r} in connection {name}: cuadre events list")
+        raise CommandError(f"there is no event {event_id!r} in connection {connection.name}: cuadre events list")
     body = mask_accounts(to_body(event))
     line = {key: getattr(event, key) for key in EVENT_KEYS} | {"body": body, "deliveries": event.arrivals}
     if as_json:
@@ -152,17 +145,16 @@ def to_body(event: Event) -> object:
 
 @events.command()
 @click.argument("event_ids", metavar="[ID]...", nargs=-1)
-@connection_option("main")
+@on_connection
 @filter_options
 @click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
 @json_option
-@click.pass_obj
 def replay(
-    open_installation: OpenInstallation,
+    installation: Installation,
+    connection: Connection,
     /,
     event_ids: tuple[str, ...],
     *,
-    connection_name: str,
     dry_run: bool,
     as_json: bool,
     **filters: Any,
@@ -173,8 +165,7 @@ def replay(
         raise CommandError(
             "name events by id, or by --type, --state, --since and --until: one of the two", Completion.MISUSED
         )
-    installation = open_installation()
-    names = _find_names(installation, connection_name, event_ids, wanted)
+    names = _find_names(installation, connection, event_ids, wanted)
     replaying = Replay(installation.store, installation.settings, utc_now, getpass.getuser())
     done = list(replaying.preview(names) if dry_run else replaying.run(names))
     print_rows((one.to_line() for one in done), REPLAY_KEYS, as_json=as_json)
@@ -182,9 +173,8 @@ def replay(
 
 
 def _find_names(
-    installation: Installation, connection_name: str, event_ids: tuple[str, ...], wanted: Filter
+    installation: Installation, connection: Connection, event_ids: tuple[str, ...], wanted: Filter
 ) -> list[Name]:
-    connection = installation.settings.connection(connection_name)
     with installation.store.reading() as session:
         if not event_ids:
             return names_of(session, wanted.condition((connection,)))

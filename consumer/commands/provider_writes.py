@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from consumer.commands.terminal import Command, CommandError, asking, connection_option, json_option, print_rows, say
+from consumer.commands.terminal import Command, CommandError, asking, json_option, on_connection, print_rows, say
 from consumer.facts.approvals import Deed, Terms, Wish, use
 from consumer.facts.clock import utc_now
-from consumer.facts.installation import Installation, OpenInstallation
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.meaning import JsonObject
 from consumer.facts.messages import Message, Value
 from consumer.facts.money import format_decimal
@@ -31,7 +31,7 @@ from consumer.provider.writes import (
 
 KEYS = ("connection", "mode", "id", "status", "amount", "currency", "resource_id", "idempotency_key", "sent")
 
-Planner = Callable[[Installation, Provider], Plan]
+Planner = Callable[[Provider, bool], Plan]
 
 
 class _Key(click.ParamType[str]):
@@ -46,7 +46,7 @@ class _Key(click.ParamType[str]):
 
 def _write_options(command: Command) -> Command:
     options = (
-        connection_option("main"),
+        on_connection,
         click.option("--dry-run", is_flag=True, help="Say what would be sent, and send nothing."),
         click.option("--yes", is_flag=True, help="Send without asking."),
         click.option("--idempotency-key", "key", type=_Key(), help="Of an attempt whose answer was lost."),
@@ -64,17 +64,18 @@ def refunds() -> None:
 @click.argument("payment_id", metavar="PAYMENT")
 @click.option("--amount", help="In major units, such as 1500 or 15.00; default all that is left.")
 @_write_options
-@click.pass_obj
-def create(open_installation: OpenInstallation, /, *, payment_id: str, amount: str | None, **options: Any) -> None:
+def create(
+    installation: Installation, connection: Connection, /, *, payment_id: str, amount: str | None, **options: Any
+) -> None:
     """Give back a payment, whole or in part."""
-    again = options["key"] is not None
-    if again and amount is None:
+    if options["key"] is not None and amount is None:
         raise CommandError(
             "--idempotency-key needs --amount: what is left may have changed since that attempt", Completion.MISUSED
         )
     _write(
-        open_installation,
-        lambda installation, provider: plan_refund(installation, provider, payment_id, amount, is_repeat=again),
+        installation,
+        connection,
+        lambda provider, again: plan_refund(installation, provider, payment_id, amount, is_repeat=again),
         **options,
     )
 
@@ -82,13 +83,12 @@ def create(open_installation: OpenInstallation, /, *, payment_id: str, amount: s
 @refunds.command("cancel")
 @click.argument("refund_id", metavar="REFUND")
 @_write_options
-@click.pass_obj
-def cancel(open_installation: OpenInstallation, /, *, refund_id: str, **options: Any) -> None:
+def cancel(installation: Installation, connection: Connection, /, *, refund_id: str, **options: Any) -> None:
     """Stop a refund that was not sent yet."""
-    again = options["key"] is not None
     _write(
-        open_installation,
-        lambda _installation, provider: plan_cancellation(provider, refund_id, is_repeat=again),
+        installation,
+        connection,
+        lambda provider, again: plan_cancellation(provider, refund_id, is_repeat=again),
         **options,
     )
 
@@ -101,32 +101,29 @@ def billing() -> None:
 @billing.command("mark-paid")
 @click.argument("invoice_id", metavar="INVOICE")
 @_write_options
-@click.pass_obj
-def mark_paid(open_installation: OpenInstallation, /, *, invoice_id: str, **options: Any) -> None:
+def mark_paid(installation: Installation, connection: Connection, /, *, invoice_id: str, **options: Any) -> None:
     """Record that an open invoice was paid outside the provider."""
-    again = options["key"] is not None
     _write(
-        open_installation,
-        lambda _installation, provider: plan_outside_payment(provider, invoice_id, is_repeat=again),
+        installation,
+        connection,
+        lambda provider, again: plan_outside_payment(provider, invoice_id, is_repeat=again),
         **options,
     )
 
 
 def _write(
-    open_installation: OpenInstallation,
+    installation: Installation,
+    connection: Connection,
     to_plan: Planner,
     *,
-    connection_name: str,
     dry_run: bool,
     yes: bool,
     key: str | None,
     as_json: bool,
 ) -> None:
-    installation = open_installation()
-    connection = installation.settings.connection(connection_name)
     is_repeat, key = key is not None, key or str(uuid.uuid4())
     with open_provider(installation, connection) as provider:
-        plan = to_plan(installation, provider)
+        plan = to_plan(provider, is_repeat)
         again = ", unless the attempt under this key has done it" if is_repeat else ""
         say(f"{connection.name} ({connection.mode}): {plan.sentence}{again}")
         if not dry_run:

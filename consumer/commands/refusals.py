@@ -6,8 +6,9 @@ from consumer.commands.terminal import CommandError
 from consumer.disk import RESTORE
 from consumer.facts.durable import is_disk_shut
 from consumer.facts.embedded import UnsafeJournalError, is_damage
+from consumer.facts.messages import RefusalError
 from consumer.facts.settings import ConfigError
-from consumer.facts.store import DamagedError, SchemaError
+from consumer.facts.store import SchemaError
 from consumer.facts.work import Completion, WorkError
 from consumer.provider.errors import ProviderError
 
@@ -27,7 +28,7 @@ def to_refusal(error: Exception) -> CommandError | None:
             return CommandError(f"{error}{advice}", Completion.MISUSED)
         case WorkError():
             return CommandError(error.message, error.completion)
-        case SchemaError() | DamagedError() | ProviderError() | UnsafeJournalError():
+        case RefusalError() | SchemaError() | ProviderError() | UnsafeJournalError():
             return CommandError(str(error))
         case sa.exc.DatabaseError() if is_damage(error):
             return CommandError(f"the database file is damaged: {error.orig}: {RESTORE}")

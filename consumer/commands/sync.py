@@ -11,18 +11,19 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from consumer.commands.terminal import (
+    Connections,
     Moment,
     check_range,
-    connection_option,
     json_option,
     leave,
     limit_option,
     on_connection,
+    on_connections,
     print_rows,
     say,
 )
 from consumer.facts.clock import to_utc, utc_now
-from consumer.facts.installation import Connection, Installation, OpenInstallation
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.tables.sync import GAP_KEYS, Window, WindowState, to_gap
 from consumer.facts.work import Completion
 from consumer.inbox.apply import drain
@@ -139,25 +140,22 @@ def pull(
 
 
 @click.command()
-@connection_option("main")
+@on_connection
 @click.option("--days", type=click.IntRange(min=1), default=7, show_default=True, help="How far back to compare.")
 @click.option("--repair", is_flag=True, help="Read what differs again and mend it; exit 3 where something is left.")
 @click.option("--check", is_flag=True, help="Exit 3 where something differs.")
 @limit_option
 @json_option
-@click.pass_obj
 def drift(
-    open_installation: OpenInstallation, *, connection_name: str, days: int, repair: bool, check: bool,
+    installation: Installation, connection: Connection, *, days: int, repair: bool, check: bool,
     limit: int | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Hold our mirror against the provider, for every object touched in the last days."""
-    installation = open_installation()
-    connection = installation.settings.connection(connection_name)
     with show_streams(len(STREAMS)) as on_read:
         outcome = run_drift(installation, connection, days=days, repair=repair, on_read=on_read)
     rows = [
         {
-            "connection": connection_name,
+            "connection": connection.name,
             "stream": stream,
             "id": difference.id,
             "kind": difference.kind.value,
@@ -207,17 +205,14 @@ _WIDTH, _UNDER = 100, "  "
 
 
 @click.command()
-@connection_option(None)
+@on_connections
 @limit_option
 @click.option("--check", is_flag=True, help="Exit 3 where there is a gap.")
 @json_option
-@click.pass_obj
 def gaps(
-    open_installation: OpenInstallation, *, connection_name: str | None, limit: int | None, check: bool, as_json: bool
+    installation: Installation, connections: Connections, *, limit: int | None, check: bool, as_json: bool
 ) -> None:
     """List what was asked of the provider and is not read to its end, newest first."""
-    installation = open_installation()
-    connections = installation.connections(connection_name)
     names, now = {connection.name for connection in connections}, utc_now()
     with installation.store.reading() as session:
         windows = [window for window in unclosed_windows(session) if window.connection in names]

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import date, datetime
 from functools import wraps
 from textwrap import wrap
-from typing import NoReturn, TypeVar
+from typing import NoReturn, TypeAlias, TypeVar
 
 import click
 from rich.cells import cell_len
@@ -21,13 +21,14 @@ from rich.text import Text
 from consumer.facts.approvals import ApprovalNeededError, Subject, ask
 from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.columns import Kind, kind_of
-from consumer.facts.installation import Installation, OpenInstallation
+from consumer.facts.installation import Connection, Installation, OpenInstallation
 from consumer.facts.messages import translate
 from consumer.facts.texts import may_be_erased, say_erased, shorten
 from consumer.facts.work import Completion
 
 Command = TypeVar("Command", bound=Callable[..., object])
 Day = TypeVar("Day", bound=date)
+Connections: TypeAlias = tuple[Connection, ...]
 
 _WIDTH = 100
 _BETWEEN, _INDENT = "  ", "    "
@@ -254,16 +255,14 @@ def limit_option(command: Command) -> Command:
     return click.option("--limit", type=click.IntRange(1, _MOST_ROWS), help="Print only the newest N.")(command)
 
 
-def connection_option(default: str | None = "main") -> Callable[[Command], Command]:
-    """Name one connection; with default None the command covers all of them."""
-    scope = f"default {default}" if default else "default all"
-    return click.option("--connection", "connection_name", default=default, help=f"One connection ({scope}).")
+def connection_option(scope: str, default: str | None = None) -> Callable[[Command], Command]:
+    return click.option("--connection", "connection_name", default=default, help=f"One connection (default {scope}).")
 
 
 def on_connection(command: Callable[..., None]) -> Callable[..., None]:
     """Call a command with the installation and the connection it is about: the one named, else `main`."""
 
-    @connection_option("main")
+    @connection_option("main", "main")
     @click.pass_obj
     @wraps(command)
     def with_connection(open_installation: OpenInstallation, /, *, connection_name: str, **options: object) -> None:
@@ -271,3 +270,16 @@ def on_connection(command: Callable[..., None]) -> Callable[..., None]:
         command(installation, installation.settings.connection(connection_name), **options)
 
     return with_connection
+
+
+def on_connections(command: Callable[..., None]) -> Callable[..., None]:
+    """Call a command with the installation and the connections it is about: the one named, else all."""
+
+    @connection_option("all")
+    @click.pass_obj
+    @wraps(command)
+    def with_all(open_installation: OpenInstallation, /, *, connection_name: str | None, **options: object) -> None:
+        installation = open_installation()
+        command(installation, installation.connections(connection_name), **options)
+
+    return with_all

@@ -1,18 +1,16 @@
 """`cuadre webhook`: our endpoint at the provider."""
 
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 
 import click
 
-from consumer.commands.terminal import CommandError, connection_option, json_option, on_connection, print_rows, say
+from consumer.commands.terminal import CommandError, json_option, on_connection, print_rows, say
 from consumer.facts.clock import format_instant, utc_now
-from consumer.facts.installation import Connection, Installation, OpenInstallation
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.work import Completion
 from consumer.inbox.handlers import HANDLERS, SUBSCRIBED
-from consumer.provider.client import Provider, open_provider
+from consumer.provider.client import open_provider
 from consumer.provider.routes import WEBHOOK_ENDPOINTS
 from consumer.webhooks.endpoints import OVERLAP, Endpoint, create_endpoint, list_endpoints
 from consumer.webhooks.endpoints import rotate as rotate_secret
@@ -34,52 +32,42 @@ def webhook() -> None:
     """Our endpoint at the provider: where it delivers events."""
 
 
-@contextmanager
-def _at_provider(open_installation: OpenInstallation, connection_name: str) -> Iterator[tuple[Installation, Provider]]:
-    installation = open_installation()
-    with open_provider(installation, installation.settings.connection(connection_name)) as provider:
-        yield installation, provider
-
-
 @webhook.command("create")
-@connection_option("main")
+@on_connection
 @_EVENTS
 @click.option("--name", help="What the provider's dashboard shows.")
 @json_option
-@click.pass_obj
 def create(
-    open_installation: OpenInstallation, *, connection_name: str, events: tuple[str, ...], name: str | None,
+    installation: Installation, connection: Connection, *, events: tuple[str, ...], name: str | None,
     as_json: bool,
 ) -> None:  # fmt: skip
     """Open the endpoint for CUADRE_PUBLIC_URL; its secret is kept encrypted in the database."""
-    with _at_provider(open_installation, connection_name) as (installation, provider):
+    with open_provider(installation, connection) as provider:
         endpoint = create_endpoint(installation, provider, events=events or SUBSCRIBED, name=name)
-    _print([endpoint], connection_name, as_json=as_json)
+    _print([endpoint], connection.name, as_json=as_json)
     say("its secret is kept, encrypted; receivers use it within five seconds")
 
 
 @webhook.command("list")
-@connection_option("main")
+@on_connection
 @json_option
-@click.pass_obj
-def list_(open_installation: OpenInstallation, *, connection_name: str, as_json: bool) -> None:
+def list_(installation: Installation, connection: Connection, *, as_json: bool) -> None:
     """List the endpoints the provider has for us, newest first."""
-    with _at_provider(open_installation, connection_name) as (_, provider):
+    with open_provider(installation, connection) as provider:
         endpoints, _now = list_endpoints(provider)
-    _print(endpoints, connection_name, as_json=as_json)
+    _print(endpoints, connection.name, as_json=as_json)
 
 
 @webhook.command("update")
 @click.argument("endpoint_id", metavar="ID")
-@connection_option("main")
+@on_connection
 @click.option("--enable/--disable", "enabled", default=None, help="Deliver, or stop delivering.")
 @click.option("--url", help="Deliver to this https address.")
 @click.option("--name", help="What the provider's dashboard shows.")
 @_EVENTS
 @json_option
-@click.pass_obj
 def update(
-    open_installation: OpenInstallation, *, endpoint_id: str, connection_name: str, enabled: bool | None,
+    installation: Installation, connection: Connection, *, endpoint_id: str, enabled: bool | None,
     url: str | None, name: str | None, events: tuple[str, ...], as_json: bool,
 ) -> None:  # fmt: skip
     """Change an endpoint; events given replace its list as a whole."""
@@ -88,24 +76,23 @@ def update(
     changes = {key: value for key, value in given.items() if value is not None}
     if not changes:
         raise CommandError("nothing to change: give --enable, --disable, --url, --name or --event", Completion.MISUSED)
-    with _at_provider(open_installation, connection_name) as (_, provider):
+    with open_provider(installation, connection) as provider:
         provider.update(WEBHOOK_ENDPOINTS, endpoint_id, changes)
         endpoints, _now = list_endpoints(provider)
-    _print([found for found in endpoints if found.id == endpoint_id], connection_name, as_json=as_json)
+    _print([found for found in endpoints if found.id == endpoint_id], connection.name, as_json=as_json)
 
 
 @webhook.command("rotate")
-@connection_option("main")
+@on_connection
 @click.option(
     "--overlap-hours",
     type=click.FloatRange(min=0),
     help=f"How long both endpoints deliver; 0 means now (default {_OVERLAP_HOURS}, or what the first call said).",
 )
-@click.pass_obj
-def rotate(open_installation: OpenInstallation, *, connection_name: str, overlap_hours: float | None) -> None:
+def rotate(installation: Installation, connection: Connection, *, overlap_hours: float | None) -> None:
     """Renew the endpoint's secret: run once to open a second endpoint, again after the overlap to delete the first."""
     overlap = None if overlap_hours is None else timedelta(hours=overlap_hours)
-    with _at_provider(open_installation, connection_name) as (installation, provider):
+    with open_provider(installation, connection) as provider:
         done = rotate_secret(installation, provider, overlap=overlap)
     old = ", ".join(endpoint.id for endpoint in done.old)
     if done.deleted:
@@ -130,12 +117,11 @@ def revoke(installation: Installation, connection: Connection, *, label: str) ->
 
 @webhook.command("test")
 @click.argument("endpoint_id", metavar="ID")
-@connection_option("main")
+@on_connection
 @click.option("--type", "type_", type=click.Choice(sorted(HANDLERS)), default="payout.succeeded", show_default=True)
-@click.pass_obj
-def test(open_installation: OpenInstallation, *, endpoint_id: str, connection_name: str, type_: str) -> None:
+def test(installation: Installation, connection: Connection, *, endpoint_id: str, type_: str) -> None:
     """Let the provider send a made-up event to an endpoint."""
-    with _at_provider(open_installation, connection_name) as (_, provider):
+    with open_provider(installation, connection) as provider:
         provider.create(
             WEBHOOK_ENDPOINTS, {"type": type_}, idempotency_key=str(uuid.uuid4()), action=f"{endpoint_id}/test"
         )

@@ -7,17 +7,18 @@ import click
 from sqlmodel import col, select
 
 from consumer.commands.terminal import (
-    connection_option,
+    Connections,
     format_count,
     json_option,
     leave,
     limit_option,
     on_connection,
+    on_connections,
     print_rows,
     print_wrapped,
     say,
 )
-from consumer.facts.installation import Connection, Installation, OpenInstallation
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.money import format_decimal
 from reconcile.books.bank_files import BankOutcome, import_bank_file
 from reconcile.books.bank_statements import LAST_DIGITS, Statement, account_digits
@@ -77,16 +78,12 @@ def import_files(
 
 
 @bank.command("list")
-@connection_option(None)
+@on_connections
 @limit_option
 @json_option
-@click.pass_obj
-def list_lines(
-    open_installation: OpenInstallation, *, connection_name: str | None, limit: int | None, as_json: bool
-) -> None:
+def list_lines(installation: Installation, connections: Connections, *, limit: int | None, as_json: bool) -> None:
     """The lines of the merchant's own bank files, newest first."""
-    installation = open_installation()
-    names = [connection.name for connection in installation.connections(connection_name)]
+    names = [connection.name for connection in connections]
     newest = select(BankLine).where(col(BankLine.connection).in_(names))
     with installation.store.reading() as session:
         found = session.exec(newest.order_by(col(BankLine.booked_on).desc(), col(BankLine.id)).limit(limit)).all()

@@ -7,17 +7,18 @@ import click
 
 from consumer.commands.terminal import (
     CommandError,
-    connection_option,
+    Connections,
     format_count,
     json_option,
     leave,
     limit_option,
     on_connection,
+    on_connections,
     print_rows,
     say,
 )
 from consumer.facts.clock import format_instant
-from consumer.facts.installation import Connection, Installation, OpenInstallation
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.money import format_decimal
 from consumer.facts.work import Completion
 from reconcile.books.documents import NO_LINE
@@ -79,18 +80,14 @@ def import_files(
 
 
 @invoices.command("list")
-@connection_option(None)
+@on_connections
 @limit_option
 @json_option
-@click.pass_obj
-def list_invoices(
-    open_installation: OpenInstallation, *, connection_name: str | None, limit: int | None, as_json: bool
-) -> None:
+def list_invoices(installation: Installation, connections: Connections, *, limit: int | None, as_json: bool) -> None:
     """The documents of the books, newest first."""
-    installation = open_installation()
     with installation.store.reading() as session:
         rows = [
-            row for found in installation.connections(connection_name) for row in records.invoices(session, found.name)
+            row for found in connections for row in records.invoices(session, found.name)
         ]  # fmt: skip
     rows.sort(key=lambda row: row["issue_date"], reverse=True)
     print_rows(rows[:limit], records.INVOICE_KEYS, as_json=as_json)

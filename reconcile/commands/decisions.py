@@ -53,13 +53,10 @@ def _pair_command(name: str, words: str, decide: Callable[..., Decision], *, wit
     ) -> None:  # fmt: skip
         resource_id, doc_key = (other, one) if is_doc_key(one) else (one, other)
         pair, signed = Pair(connection.name, resource_id, doc_key), signature(author, reason)
-        try:
-            with installation.store.transaction() as session:
-                currency = decisions.currency_of(session, pair)
-                extra = {"amount": _to_amount(amount, currency)} if with_amount else {}
-                decision = decide(session, pair, signed, seen=seen, **extra)
-        except DecisionError as error:
-            raise CommandError(str(error)) from None
+        with installation.store.transaction() as session:
+            currency = decisions.currency_of(session, pair)
+            extra = {"amount": _to_amount(amount, currency)} if with_amount else {}
+            decision = decide(session, pair, signed, seen=seen, **extra)
         print_rows([_to_decision_row(decision, currency)], DECISION_KEYS, as_json=as_json)
 
     if with_amount:
@@ -83,14 +80,11 @@ def adjust(
 ) -> None:  # fmt: skip
     """Accept a difference: of a DOCUMENT the amount given or all that is left, of a PAYMENT that it has none."""
     pair = Pair(connection.name, **{"doc_key" if is_doc_key(subject) else "resource_id": subject})
-    try:
-        with asking(installation, reason), installation.store.transaction() as session:
-            currency = decisions.currency_of(session, pair)
-            money, signed = _to_amount(amount, currency), signature(author, reason)
-            decision = decisions.adjust(session, pair, signed, amount=money, kind=Adjustment(kind), seen=seen)
-            decisions.use_approval(session, decision, installation.settings.approvals)
-    except DecisionError as error:
-        raise CommandError(str(error)) from None
+    with asking(installation, reason), installation.store.transaction() as session:
+        currency = decisions.currency_of(session, pair)
+        money, signed = _to_amount(amount, currency), signature(author, reason)
+        decision = decisions.adjust(session, pair, signed, amount=money, kind=Adjustment(kind), seen=seen)
+        decisions.use_approval(session, decision, installation.settings.approvals)
     print_rows([_to_decision_row(decision, currency)], DECISION_KEYS, as_json=as_json)
 
 

@@ -11,24 +11,25 @@ from sqlmodel import Session
 
 from consumer.commands.terminal import (
     CommandError,
-    connection_option,
+    Connections,
     json_option,
     leave,
     limit_option,
     login_name,
     on_connection,
+    on_connections,
     print_rows,
 )
 from consumer.facts.bankdays import BankCalendar, read_calendar
 from consumer.facts.clock import local_date, utc_now
-from consumer.facts.installation import Connection, Installation, OpenInstallation
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.money import format_decimal
 from consumer.facts.store import Row
 from consumer.facts.work import Completion
 from reconcile.commands import printed
 from reconcile.commands.decisions import add_signature, author_option, signature
 from reconcile.desk import decisions, worklist
-from reconcile.desk.decisions import DecisionError, Signature
+from reconcile.desk.decisions import Signature
 from reconcile.desk.worklist import CheckOwner
 from reconcile.exceptions.life import State
 from reconcile.kept import records
@@ -55,19 +56,17 @@ def exceptions() -> None:
 @click.option("--code")
 @click.option("--severity", type=click.Choice(SEVERITIES))
 @click.option("--owner")
-@connection_option(None)
+@on_connections
 @limit_option
 @json_option
-@click.pass_obj
 def list_exceptions(
-    open_installation: OpenInstallation, /, *, connection_name: str | None, limit: int | None, as_json: bool,
+    installation: Installation, connections: Connections, /, *, limit: int | None, as_json: bool,
     **filters: str | None,
 ) -> None:  # fmt: skip
     """Every exception, open ones first, newest first."""
-    installation = open_installation()
     rows: list[Row] = []
     with installation.store.reading() as session:
-        for connection in installation.connections(connection_name):
+        for connection in connections:
             on, calendar = reference_day(session, connection), _calendar(installation, connection)
             found = records.exceptions(session, connection.name, filters)
             rows += [records.to_exception_row(row, on, calendar) | {"subject": row.subject} for row in found]
@@ -284,12 +283,9 @@ def _edit(
     installation: Installation, connection: Connection, exception_id: str, signed: Signature,
     edit: Callable[[Session, str, str, Signature], ExceptionRow], *, as_json: bool,
 ) -> None:  # fmt: skip
-    try:
-        with installation.store.transaction() as session:
-            row = edit(session, connection.name, exception_id, signed)
-            on = reference_day(session, connection)
-            shown = records.to_exception_row(row, on, _calendar(installation, connection))
-    except DecisionError as error:
-        raise CommandError(str(error)) from None
+    with installation.store.transaction() as session:
+        row = edit(session, connection.name, exception_id, signed)
+        on = reference_day(session, connection)
+        shown = records.to_exception_row(row, on, _calendar(installation, connection))
     shown |= {"note": row.note, "version": row.version}
     print_rows([shown], SHOWN_KEYS, as_json=as_json)

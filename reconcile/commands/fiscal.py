@@ -11,18 +11,19 @@ from sqlmodel import col, select
 
 from consumer.commands.terminal import (
     CommandError,
-    connection_option,
+    Connections,
     json_option,
     leave,
     limit_option,
     login_name,
     on_connection,
+    on_connections,
     print_rows,
     say,
 )
 from consumer.facts.bankdays import read_calendar
 from consumer.facts.clock import local_date, utc_now
-from consumer.facts.installation import Connection, Installation, OpenInstallation
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import translate
 from consumer.facts.money import format_decimal
 from consumer.facts.work import Completion
@@ -94,16 +95,12 @@ def _to_row(connection: str, outcome: RegisterOutcome) -> dict[str, object]:
 
 
 @register.command("list")
-@connection_option(None)
+@on_connections
 @limit_option
 @json_option
-@click.pass_obj
-def list_registers(
-    open_installation: OpenInstallation, *, connection_name: str | None, limit: int | None, as_json: bool
-) -> None:
+def list_registers(installation: Installation, connections: Connections, *, limit: int | None, as_json: bool) -> None:
     """The files of registers that came in, newest first."""
-    installation = open_installation()
-    names = [found.name for found in installation.connections(connection_name)]
+    names = [found.name for found in connections]
     asked = select(RegisterFile).where(col(RegisterFile.connection).in_(names))
     with installation.store.reading() as session:
         found = session.exec(asked.order_by(sa.desc(col(RegisterFile.imported_at)), col(RegisterFile.sha256))).all()
@@ -153,11 +150,8 @@ def _declare(
     installation: Installation, connection: Connection, wishes: list[Wish], author: str | None, source: str, *,
     as_json: bool,
 ) -> None:  # fmt: skip
-    try:
-        with installation.store.transaction() as session:
-            kept = declare(session, connection, wishes, author=author or login_name(), at=utc_now(), source=source)
-    except DeclaredError as error:
-        raise CommandError(str(error)) from None
+    with installation.store.transaction() as session:
+        kept = declare(session, connection, wishes, author=author or login_name(), at=utc_now(), source=source)
     if as_json:
         print_rows([{"connection": connection.name, "kept": kept}], ("connection", "kept"), as_json=True)
     else:
@@ -165,22 +159,18 @@ def _declare(
 
 
 @declared.command("list")
-@connection_option(None)
+@on_connections
 @limit_option
 @json_option
-@click.pass_obj
-def list_figures(
-    open_installation: OpenInstallation, *, connection_name: str | None, limit: int | None, as_json: bool
-) -> None:
+def list_figures(installation: Installation, connections: Connections, *, limit: int | None, as_json: bool) -> None:
     """Every version of every declared figure, newest period first; those of pulled forms have version 0."""
-    installation = open_installation()
     with installation.store.reading() as session:
         rows = [
             {
                 **one.model_dump(),
                 "amount": format_decimal(one.amount, one.currency) if one.currency else str(one.amount),
             }
-            for found in installation.connections(connection_name)
+            for found in connections
             for one in list_declared(session, found)
         ]
     print_rows(rows[:limit], DECLARED_KEYS, as_json=as_json)
@@ -189,19 +179,19 @@ def list_figures(
 @click.command("tie-out")
 @click.option("--period", default="", help="A month, YYYY-MM, or a year (default: last month).")
 @click.option("--check", is_flag=True, help="Exit 3 where a rest is left.")
-@connection_option(None)
+@on_connections
 @json_option
-@click.pass_obj
 def tie_out_command(
-    open_installation: OpenInstallation, *, period: str, check: bool, connection_name: str | None, as_json: bool
+    installation: Installation, connections: Connections, *, period: str, check: bool, as_json: bool
 ) -> None:
     """What the tax office will compute of a month, against books, money and what was declared."""
     if period and not is_period(period):
         raise CommandError("--period takes a month as 2026-10, or a year", Completion.MISUSED)
-    installation, rows, is_open = open_installation(), [], False
+    rows: list[dict[str, Any]] = []
     notes: list[str] = []
+    is_open = False
     with installation.store.reading() as session:
-        for connection in installation.connections(connection_name):
+        for connection in connections:
             today = local_date(utc_now(), connection.country.zone)
             month = period or month_before(today)
             world = read_world(session, connection, today=today, periods=[month])

@@ -11,19 +11,21 @@ import click
 
 from consumer.commands.terminal import (
     CommandError,
+    Connections,
     LocalDate,
     check_range,
-    connection_option,
     format_count,
     json_option,
     leave,
     login_name,
+    on_connection,
+    on_connections,
     print_rows,
     print_wrapped,
     say,
 )
 from consumer.facts.clock import local_date, utc_now
-from consumer.facts.installation import Connection, Installation, OpenInstallation
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import RefusalError
 from consumer.facts.work import Completion
 from reconcile.commands.decisions import author_option
@@ -57,13 +59,12 @@ _OPTION = re.compile(r"([A-Za-z]+)=(.*)")
 @click.option("--set", "options", multiple=True, metavar="NAME=VALUE", help="A value that a layout asks for.")
 @click.option("--language", type=click.Choice(["es-CL", "es-MX", "en"]), help="Of the texts (default: the country's).")
 @author_option
-@connection_option(None)
+@on_connections
 @json_option
-@click.pass_obj
 def journal(
-    open_installation: OpenInstallation, *, since: date | None, until: date | None, period: int | None, names: str,
-    out: Path, with_drafts: bool, options: tuple[str, ...], language: str | None, author: str | None,
-    connection_name: str | None, as_json: bool,
+    installation: Installation, connections: Connections, *, since: date | None, until: date | None,
+    period: int | None, names: str, out: Path, with_drafts: bool, options: tuple[str, ...], language: str | None,
+    author: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Entries of the ledger from closed days, in the layouts of ledgers; what was exported is never rewritten."""
     check_range(since, until, "--from/--to")
@@ -76,8 +77,7 @@ def journal(
     wanted = Wanted(
         profiles, out, language or "", author or login_name(), utc_now(), _read_options(options, profiles), with_drafts
     )
-    installation = open_installation()
-    connections = _choose_connections(installation, connection_name, period)
+    connections = _choose_connections(installation, connections, period)
     made, refused = _Made(), []
     for connection in connections:
         try:
@@ -104,14 +104,13 @@ class _Made:
     is_incomplete: bool = False
 
 
-def _choose_connections(installation: Installation, name: str | None, period: int | None) -> Sequence[Connection]:
-    """Return the connection that is named, or whose closed period it is; without either all of them."""
-    known = installation.connections(name)
+def _choose_connections(installation: Installation, known: Connections, period: int | None) -> Connections:
+    """Return the connection whose closed period it is, without one all that were asked for."""
     if period is None:
         return known
     with installation.store.reading() as session:
         own = [one for one in known if any(each.id == period for each in read_closed_periods(session, one.name))]
-    return own or known[:1]
+    return tuple(own) or known[:1]
 
 
 def _export(
@@ -222,19 +221,13 @@ def accounts_group() -> None:
 
 
 @accounts_group.command("check")
-@connection_option("main")
+@on_connection
 @json_option
-@click.pass_obj
-def check_accounts(open_installation: OpenInstallation, *, connection_name: str, as_json: bool) -> None:
+def check_accounts(installation: Installation, connection: Connection, *, as_json: bool) -> None:
     """The account of every key for the newest run, with what is missing; 3 if anything is."""
-    installation = open_installation()
-    connection = installation.settings.connection(connection_name)
-    try:
-        accounts = load_accounts(installation.settings, connection)
-        _check_layouts(accounts)
-        used = _count_used(installation, connection, accounts)
-    except RefusalError as error:
-        raise CommandError(str(error)) from None
+    accounts = load_accounts(installation.settings, connection)
+    _check_layouts(accounts)
+    used = _count_used(installation, connection, accounts)
     rows = list(_list_accounts(connection, accounts, used))
     print_rows(rows, ACCOUNT_KEYS, as_json=as_json)
     if any(row["state"] == "missing" for row in rows):
@@ -308,17 +301,15 @@ def list_profiles(*, as_json: bool) -> None:
 
 
 @accounts_group.command("exports")
-@connection_option(None)
+@on_connections
 @json_option
-@click.pass_obj
-def list_exports(open_installation: OpenInstallation, *, connection_name: str | None, as_json: bool) -> None:
+def list_exports(installation: Installation, connections: Connections, *, as_json: bool) -> None:
     """What was exported to a ledger, when and by whom, newest first."""
-    installation = open_installation()
     with installation.store.reading() as session:
         rows = [
             {name: getattr(export, name) for name in EXPORT_KEYS if name != "export"}
             | {"export": export.id, "since": None if export.since == EARLIEST else export.since}
-            for connection in installation.connections(connection_name)
+            for connection in connections
             for export in exports_of(session, connection.name)
         ]
     print_rows(rows, EXPORT_KEYS, as_json=as_json)

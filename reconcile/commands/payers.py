@@ -11,7 +11,6 @@ from consumer.facts.messages import translate
 from reconcile.commands import printed
 from reconcile.commands.decisions import author_option, signature
 from reconcile.desk import payers
-from reconcile.desk.decisions import DecisionError
 from reconcile.desk.payers import RuleState
 from reconcile.kept import records, snapshots
 from reconcile.rules.terms import BPS
@@ -70,14 +69,11 @@ def _deciding(name: str, to: RuleState, words: str) -> click.Command:
         author: str | None, as_json: bool,
     ) -> None:  # fmt: skip
         signed, settings = signature(author, reason), installation.settings
-        try:
-            with asking(installation, reason), installation.store.transaction() as session:
-                row = payers.decide(
-                    session, connection.name, number, to, signed, approvals=settings.approvals, version=version
-                )
-                shown = _to_row(row)
-        except DecisionError as error:
-            raise CommandError(str(error)) from None
+        with asking(installation, reason), installation.store.transaction() as session:
+            row = payers.decide(
+                session, connection.name, number, to, signed, approvals=settings.approvals, version=version
+            )
+            shown = _to_row(row)
         print_rows([shown], RULE_KEYS, as_json=as_json)
 
     return command
@@ -99,8 +95,6 @@ def preview(installation: Installation, connection: Connection, *, number: int, 
             row = payers.find(session, connection.name, number)
         today = local_date(utc_now(), connection.country.zone)
         found = list(preview_payers(installation, connection, row, today=today))
-    except DecisionError as error:
-        raise CommandError(str(error)) from None
     except snapshots.SnapshotError as problem:
         raise CommandError(str(problem)) from None
     print_rows([printed.in_english(asdict(one)) for one in found], PREVIEW_KEYS, as_json=as_json)

@@ -6,23 +6,23 @@ import click
 
 from consumer.commands.terminal import (
     CommandError,
+    Connections,
     LocalDate,
     asking,
-    connection_option,
     json_option,
     on_connection,
+    on_connections,
     print_rows,
     say,
 )
 from consumer.facts.clock import utc_now
-from consumer.facts.installation import Connection, Installation, OpenInstallation
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.money import format_decimal
 from reconcile.closing import periods
 from reconcile.closing.checklist import CHECK_KEYS
 from reconcile.commands.decisions import author_option, signature
 from reconcile.commands.printed import in_english
 from reconcile.runs import close_period as closing
-from reconcile.runs.close_period import PeriodError
 from reconcile.tables.closing import PERIOD_KEYS, Period
 
 ADJUSTMENT_KEYS = ("period", "run_id", "found_at", "kind", "subject", "before", "after")
@@ -54,16 +54,13 @@ def close_period(
     """Close every day up to one: decisions about it are refused, later facts become adjustment lines."""
     if not checklist and reason is None:
         raise click.UsageError("Missing option '--reason'.")
-    try:
-        if checklist:
-            show_checklist(installation, connection, until, as_json=as_json)
-            return
-        assert reason is not None
-        with asking(installation, reason):
-            signed = signature(author, reason)
-            period = closing.close_period(installation, connection, until=until, as_of=as_of, signed=signed)
-    except PeriodError as error:
-        raise CommandError(str(error)) from None
+    if checklist:
+        show_checklist(installation, connection, until, as_json=as_json)
+        return
+    assert reason is not None
+    with asking(installation, reason):
+        signed = signature(author, reason)
+        period = closing.close_period(installation, connection, until=until, as_of=as_of, signed=signed)
     row = _to_row(period, 0)
     print_rows([row], PERIOD_KEYS, as_json=as_json)
 
@@ -91,26 +88,21 @@ def reopen_period(
     installation: Installation, connection: Connection, *, reason: str, author: str | None, as_json: bool
 ) -> None:
     """Open the newest closed period again; the closing stays in the history."""
-    try:
-        with installation.store.transaction() as session:
-            period = periods.reopen(session, connection.name, signature(author, reason))
-            row = _to_row(period, len(periods.adjustments(session, period)))
-    except PeriodError as error:
-        raise CommandError(str(error)) from None
+    with installation.store.transaction() as session:
+        period = periods.reopen(session, connection.name, signature(author, reason))
+        row = _to_row(period, len(periods.adjustments(session, period)))
     print_rows([row], PERIOD_KEYS, as_json=as_json)
 
 
 @period_group.command("list")
-@connection_option(None)
+@on_connections
 @json_option
-@click.pass_obj
-def list_periods(open_installation: OpenInstallation, *, connection_name: str | None, as_json: bool) -> None:
+def list_periods(installation: Installation, connections: Connections, *, as_json: bool) -> None:
     """Every closing, newest first, with how many adjustment lines later runs added."""
-    installation = open_installation()
     with installation.store.reading() as session:
         rows = [
             _to_row(period, len(periods.adjustments(session, period)))
-            for connection in installation.connections(connection_name)
+            for connection in connections
             for period in periods.history(session, connection.name)
         ]
     print_rows(rows, PERIOD_KEYS, as_json=as_json)

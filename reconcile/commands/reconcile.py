@@ -13,18 +13,19 @@ from sqlmodel import Session
 
 from consumer.commands.terminal import (
     CommandError,
+    Connections,
     LocalDate,
     check_range,
-    connection_option,
     json_option,
     leave,
     on_connection,
+    on_connections,
     print_rows,
     say,
 )
 from consumer.facts.bankdays import read_calendar
 from consumer.facts.clock import local_date, utc_now
-from consumer.facts.installation import Connection, Installation, OpenInstallation
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.money import format_decimal
 from consumer.facts.store import Row
 from consumer.facts.texts import shorten
@@ -35,7 +36,6 @@ from reconcile.kept import records, snapshots
 from reconcile.reading.process import save_memory
 from reconcile.rules.outcomes import SEVERITIES
 from reconcile.rules.pipeline import UnbalancedError
-from reconcile.runs.narrowing import UnknownPayoutError
 from reconcile.runs.nightly import StepOutcome, join
 from reconcile.runs.run import TOTALS, RunOutcome, Watch, ignore_step
 from reconcile.runs.run import run as start_run
@@ -92,8 +92,6 @@ def reconcile(
                 installation, connection, as_of=day, since=since, until=until, payout_id=payout_id, dry_run=dry_run,
                 whole=whole, watch=watch,
             )  # fmt: skip
-    except UnknownPayoutError as error:
-        raise CommandError(str(error)) from None
     except UnbalancedError as error:
         raise CommandError(str(error), Completion.PARTLY_DONE) from None
     with installation.store.reading() as session:
@@ -217,13 +215,10 @@ def night_command(run_nights: Callable[..., Iterator[StepOutcome]]) -> click.Com
 
     @click.command()
     @click.option("--date", "on", type=LocalDate(), help="The business date (default yesterday, local).")
-    @connection_option(None)
-    @click.pass_obj
-    def nightly(open_installation: OpenInstallation, *, on: date | None, connection_name: str | None) -> None:
+    @on_connections
+    def nightly(installation: Installation, connections: Connections, *, on: date | None) -> None:
         """Backfill, pull, compare, reconcile and report one business day."""
         save_memory()
-        installation = open_installation()
-        connections = installation.connections(connection_name)
         today = {one.name: local_date(utc_now(), one.country.zone) for one in connections}
         if on is not None and on > min(today.values()):
             raise CommandError(f"--date {on} has not come yet: give today or a day before it", Completion.MISUSED)

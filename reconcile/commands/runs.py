@@ -8,18 +8,19 @@ import click
 
 from consumer.commands.terminal import (
     CommandError,
-    connection_option,
+    Connections,
     format_count,
     json_option,
     leave,
     limit_option,
     on_connection,
+    on_connections,
     print_rows,
     say,
 )
 from consumer.facts.clock import format_instant
 from consumer.facts.erasures import is_touched
-from consumer.facts.installation import Connection, Installation, OpenInstallation
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.tables.erasures import RUN
 from consumer.facts.work import Completion
 from reconcile.commands import printed
@@ -44,17 +45,13 @@ def runs() -> None:
 
 
 @runs.command("list")
-@connection_option(None)
+@on_connections
 @limit_option
 @json_option
-@click.pass_obj
-def list_runs(
-    open_installation: OpenInstallation, *, connection_name: str | None, limit: int | None, as_json: bool
-) -> None:
+def list_runs(installation: Installation, connections: Connections, *, limit: int | None, as_json: bool) -> None:
     """Every run, newest first."""
-    installation = open_installation()
     with installation.store.reading() as session:
-        found = [run for one in installation.connections(connection_name) for run in records.runs(session, one.name)]
+        found = [run for one in connections for run in records.runs(session, one.name)]
     found.sort(key=lambda run: run.finished_at, reverse=True)
     print_rows([records.to_run_row(run) for run in found[:limit]], records.RUN_KEYS, as_json=as_json)
 
@@ -83,11 +80,8 @@ def diff_runs(installation: Installation, connection: Connection, *, before: str
     """What changed between two runs, and why."""
     with installation.store.reading() as session:
         old, new = (run_called(session, connection, name) for name in (before, after))
-        try:
-            comparison.bring_inputs(installation, old, new)
-            changes = list(comparison.diff(session, installation.settings.files_dir, old, new))
-        except comparison.PrunedRunError as error:
-            raise CommandError(str(error)) from None
+        comparison.bring_inputs(installation, old, new)
+        changes = list(comparison.diff(session, installation.settings.files_dir, old, new))
     rows = [printed.in_english(asdict(change)) | {"connection": old.connection} for change in changes]
     print_rows(rows, DIFF_KEYS, as_json=as_json)
 

@@ -18,14 +18,8 @@ from sqlmodel import Session, col
 from consumer.facts.columns import Kind, kind_of
 from consumer.facts.installation import Installation
 from consumer.facts.messages import Message
-from reconcile.closing.figures import (
-    DOCUMENT_OF_RUN,
-    FIGURES,
-    LINE,
-    LINE_APPLIED,
-    LINE_OF_DOCUMENT,
-    PAYOUT_OF_RUN,
-)
+from consumer.facts.work import WorkError
+from reconcile.closing.figures import DOCUMENT_OF_RUN, FIGURES, LINE, LINE_APPLIED, LINE_OF_DOCUMENT, PAYOUT_OF_RUN
 from reconcile.kept import chunks, extracts, snapshots
 from reconcile.kept.snapshots import SCHEMAS, Manifest
 from reconcile.rules import inputs as rules
@@ -196,7 +190,7 @@ _TEXT = pa.large_string()
 NOT_KEPT = Causes({}, (Message("cause.inputs_not_kept"),))
 
 
-class PrunedRunError(Exception):
+class PrunedRunError(WorkError):
     """A run of which only the summary is kept."""
 
 

@@ -5,13 +5,14 @@ from typing import Self
 
 import pandas as pd
 
+from consumer.facts.work import WorkError
 from reconcile.exceptions.life import ExceptionState
 from reconcile.kept.snapshots import Scope
 from reconcile.rules.inputs import DISPUTE, Finding, Result
 from reconcile.rules.outcomes import Code
 
 
-class UnknownPayoutError(Exception):
+class UnknownPayoutError(WorkError):
     """A payout that this connection does not have."""
 
 

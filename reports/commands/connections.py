@@ -8,7 +8,7 @@ from consumer.facts.installation import OpenInstallation
 from consumer.facts.work import Completion
 from reports.commands.people import changing, users
 from reports.identities import link
-from reports.people import PeopleError, hash_password, new_password, require_user
+from reports.people import hash_password, new_password, require_user
 from reports.visibility import limit, to_limit
 
 __all__ = ["users", "users_connections", "users_link"]
@@ -34,11 +34,8 @@ def users_connections(
             limit(session, require_user(session, email), None if is_all else names, known=known)
         say(f"{email} sees {'every connection' if is_all else ', '.join(names) or 'no connection'} from now on")
         return
-    try:
-        with installation.store.reading() as session:
-            own = to_limit(require_user(session, email))
-    except PeopleError as error:
-        raise CommandError(str(error)) from None
+    with installation.store.reading() as session:
+        own = to_limit(require_user(session, email))
     for name in known if own is None else sorted(own):
         click.echo(name)
 

@@ -2,10 +2,10 @@
 
 import click
 
-from consumer.commands.terminal import connection_option, json_option, print_rows
+from consumer.commands.terminal import Connections, json_option, on_connections, print_rows
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.columns import Kind
-from consumer.facts.installation import OpenInstallation
+from consumer.facts.installation import Installation
 from consumer.facts.money import format_decimal
 from reports import catalogue
 from reports.query import Query
@@ -14,13 +14,10 @@ from reports.shapes.definitions import definition_of
 
 
 @click.command("list")
-@connection_option(None)
+@on_connections
 @json_option
-@click.pass_obj
-def list_command(open_installation: OpenInstallation, *, connection_name: str | None, as_json: bool) -> None:
+def list_command(installation: Installation, connections: Connections, *, as_json: bool) -> None:
     """Contested payments with their deadlines, newest first."""
-    installation = open_installation()
-    connections = installation.connections(connection_name)
     query = Query("disputes", connections, local_date(utc_now(), connections[0].country.zone))
     definition = definition_of(query.name)
     money = [column.name for column in definition.columns if column.kind is Kind.MONEY]

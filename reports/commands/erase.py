@@ -31,10 +31,7 @@ def erase_command(
         return
     if person is None:
         raise click.UsageError("name a PERSON: a tax id, a customer's id or a mail")
-    try:
-        _erase(open_installation(), person, is_dry=dry_run, is_sure=yes, as_json=as_json)
-    except ErasureError as error:
-        raise CommandError(str(error)) from None
+    _erase(open_installation(), person, is_dry=dry_run, is_sure=yes, as_json=as_json)
 
 
 def _erase(installation: Installation, person: str, *, is_dry: bool, is_sure: bool, as_json: bool) -> None:

@@ -46,8 +46,6 @@ def pack_command(
     )
     try:
         path, manifest = pack(installation, connection, period, asked, out)
-    except RefusalError as error:
-        raise CommandError(str(error)) from None
     except OSError as error:
         raise CommandError(f"{out} cannot be written: {error.strerror}") from None
     row = {

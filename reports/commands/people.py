@@ -9,7 +9,7 @@ import click
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from consumer.commands.terminal import CommandError, json_option, limit_option, login_name, print_rows, say
+from consumer.commands.terminal import json_option, limit_option, login_name, print_rows, say
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation, OpenInstallation
 from reports import attempts, keys, people, second_factor, sessions
@@ -31,12 +31,9 @@ _role = click.option("--role", type=_ROLES, default=Role.VIEWER.value, show_defa
 def changing(installation: Installation, action: str, subject: str) -> Iterator[Session]:
     """Open a transaction that also writes the trail; a refusal becomes one line."""
     who = login_name()
-    try:
-        with installation.store.transaction() as session:
-            yield session
-            people.note_in(session, who, action, subject, now=utc_now(), address=TERMINAL)
-    except PeopleError as error:
-        raise CommandError(str(error)) from None
+    with installation.store.transaction() as session:
+        yield session
+        people.note_in(session, who, action, subject, now=utc_now(), address=TERMINAL)
 
 
 @click.group()
@@ -163,12 +160,9 @@ def users_role(open_installation: OpenInstallation, *, email: str, role: str) ->
 @click.pass_obj
 def users_sessions(open_installation: OpenInstallation, *, email: str | None, as_json: bool, limit: int | None) -> None:
     """List who is logged in, newest first, of one person or of all."""
-    try:
-        with open_installation().store.reading() as session:
-            user = people.require_user(session, email) if email else None
-            found = sessions.open_sessions(session, user, now=utc_now())[:limit]
-    except PeopleError as error:
-        raise CommandError(str(error)) from None
+    with open_installation().store.reading() as session:
+        user = people.require_user(session, email) if email else None
+        found = sessions.open_sessions(session, user, now=utc_now())[:limit]
     rows = [
         {
             "email": person.email,

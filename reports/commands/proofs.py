@@ -9,7 +9,7 @@ from consumer.commands.terminal import CommandError, LocalDate, check_range, on_
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.durable import write_durably
 from consumer.facts.installation import Connection, Installation
-from consumer.facts.messages import LANGUAGES, RefusalError
+from consumer.facts.messages import LANGUAGES
 from consumer.facts.work import Completion
 from reports import frames
 from reports.packs.proofs import Asked, Subject, prove
@@ -34,15 +34,12 @@ def proof_command(
     if bool(payout_id) + bool(customer) > 1 or not (payout_id or customer or since or until):
         raise CommandError("give --payout, --customer, or --from and --to", Completion.MISUSED)
     today = local_date(utc_now(), connection.country.zone)
-    try:
-        with installation.store.reading() as session:
-            runs = frames.latest_runs(session, [connection.name], today=today)
-            if not runs:
-                raise CommandError("no finished run: cuadre reconcile")
-            asked = Asked(subject, language or connection.country.language, utc_now())
-            content = prove(installation, session, runs[0], connection, asked)
-    except RefusalError as error:
-        raise CommandError(str(error)) from None
+    with installation.store.reading() as session:
+        runs = frames.latest_runs(session, [connection.name], today=today)
+        if not runs:
+            raise CommandError("no finished run: cuadre reconcile")
+        asked = Asked(subject, language or connection.country.language, utc_now())
+        content = prove(installation, session, runs[0], connection, asked)
     path = out or Path(f"proof_{connection.name}_{subject.name()}.pdf")
     with write_durably(path) as file:
         file.write(content)

@@ -6,20 +6,17 @@ from pathlib import Path
 
 import click
 
-from consumer.commands.terminal import CommandError, LocalDate, check_range, connection_option, leave, say
+from consumer.commands.terminal import CommandError, Connections, LocalDate, check_range, leave, on_connections, say
 from consumer.facts.clock import local_date, utc_now
-from consumer.facts.installation import OpenInstallation
+from consumer.facts.installation import Installation
 from consumer.facts.messages import translate
 from consumer.facts.work import Completion
-from reconcile.kept.chunks import DamagedRowsError
 from reports import catalogue, files
-from reports.catalogue import NoRunError
 from reports.export import Format
 from reports.files import Shape
 from reports.query import Query
 from reports.shapes.build import Report
 from reports.shapes.spans import Span
-from reports.workbook import TooManyRowsError
 
 _PROFILES_OF = {"es-CL": "cl", "es-MX": "mx"}
 _OF_TAX = frozenset({"tax-tie-out", "tax-causes"})
@@ -37,10 +34,10 @@ _OF_TAX = frozenset({"tax-tie-out", "tax-causes"})
 @click.option("--profile", help="machine, cl or mx (default machine).")
 @click.option("--language", help="es-CL, es-MX or en (default: the profile's own).")
 @click.option("--out", help="A file, a folder, or - for standard output (default: a file in the current folder).")
-@connection_option(None)
-@click.pass_obj
+@on_connections
 def report(
-    open_installation: OpenInstallation,
+    installation: Installation,
+    connections: Connections,
     *,
     name: str,
     since: date | None,
@@ -51,26 +48,20 @@ def report(
     profile: str | None,
     language: str | None,
     out: str | None,
-    connection_name: str | None,
 ) -> None:
     """Make any report of the catalogue as a file, and print where it is."""
     check_range(since, until, "--from/--to")
     shapes = _shapes(_formats(formats, out), profile, language)
     if out == "-" and len(shapes) > 1:
         raise CommandError("standard output takes one format", Completion.MISUSED)
-    installation = open_installation()
-    connections = installation.connections(connection_name)
     today = local_date(utc_now(), connections[0].country.zone)
     query = Query(name, connections, today, Span(since, until), as_of, payout_id)
-    try:
-        with_sheets = any(shape.format is Format.XLSX for shape in shapes)
-        made = catalogue.make_sheets(installation, query) if with_sheets else [catalogue.make(installation, query)]
-        if payout_id is not None and not made[0].table.num_rows:
-            raise CommandError(f"{name} holds no payout {payout_id}")
-        for shape in shapes:
-            _deliver(made, shape, out)
-    except (NoRunError, TooManyRowsError, DamagedRowsError) as error:
-        raise CommandError(str(error)) from None
+    with_sheets = any(shape.format is Format.XLSX for shape in shapes)
+    made = catalogue.make_sheets(installation, query) if with_sheets else [catalogue.make(installation, query)]
+    if payout_id is not None and not made[0].table.num_rows:
+        raise CommandError(f"{name} holds no payout {payout_id}")
+    for shape in shapes:
+        _deliver(made, shape, out)
     if with_sheets and profile is None:
         own = connections[0].country.profile
         say(f"headings and words are those for programs; a workbook for people: --profile {own}")

@@ -2,8 +2,8 @@
 
 import click
 
-from consumer.commands.terminal import connection_option, say
-from consumer.facts.installation import OpenInstallation
+from consumer.commands.terminal import Connections, on_connections, say
+from consumer.facts.installation import Installation
 from reports.search import filling
 
 
@@ -13,11 +13,9 @@ def search() -> None:
 
 
 @search.command("rebuild")
-@connection_option(None)
-@click.pass_obj
-def search_rebuild(open_installation: OpenInstallation, *, connection_name: str | None) -> None:
+@on_connections
+def search_rebuild(installation: Installation, connections: Connections) -> None:
     """Drop what the search has and read everything again; pages find less until it ends."""
-    installation = open_installation()
-    for connection in installation.connections(connection_name):
+    for connection in connections:
         count = filling.rebuild(installation, connection)
         say(f"{connection.name}: {count} rows")

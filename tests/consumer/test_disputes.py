@@ -12,7 +12,6 @@ import sqlalchemy as sa
 from sqlmodel import select
 
 from consumer import disputes
-from consumer.commands.disputes import dispute_group
 from consumer.facts.disputes import LARGEST, Chosen, EvidenceError
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
@@ -20,6 +19,7 @@ from consumer.facts.tables.disputes import Evidence
 from consumer.facts.tables.provider import Dispute
 from consumer.provider.client import Provider, open_provider
 from consumer.provider.errors import UnreachableError
+from cuadre import Commands
 from sandbox.serve import RunningSandbox
 from sandbox.state.happening import Happening
 from tests.consumer.conftest import Run
@@ -85,16 +85,16 @@ def test_a_document_is_sent_and_submitted_by_commands(
     """Each is shown first and sent with --yes; the copy, its digest, who and when stay here, and so does the state."""
     path = tmp_path / "guía.pdf"
     path.write_bytes(PDF)
-    shown = run(dispute_group, "upload", dispute, str(path), "--dry-run", "--json")
+    shown = run(Commands(), "disputes", "upload", dispute, str(path), "--dry-run", "--json")
     assert row_of(shown)["sent"] is False
     assert "main (test): send guía.pdf (1 kB) to cb_1" in shown.stderr
     assert documents_of(api, dispute) == []
-    assert run(dispute_group, "upload", dispute, str(path)).exit_code == 2
-    sent = row_of(run(dispute_group, "upload", dispute, str(path), "--yes", "--author", "ana", "--json"))
+    assert run(Commands(), "disputes", "upload", dispute, str(path)).exit_code == 2
+    sent = row_of(run(Commands(), "disputes", "upload", dispute, str(path), "--yes", "--author", "ana", "--json"))
     assert (sent["sent"], sent["size"], documents_of(api, dispute)) == (True, 22, ["guía.pdf"])
     kept = installation.settings.files_dir / "evidence" / sent["sha256"]
     assert kept.read_bytes() == PDF
-    row = row_of(run(dispute_group, "submit", dispute, "--yes", "--author", "beto", "--json"))
+    row = row_of(run(Commands(), "disputes", "submit", dispute, "--yes", "--author", "beto", "--json"))
     assert (row["documents"], row["sent"]) == (1, True)
     with installation.store.reading() as session:
         assert session.get_one(Dispute, ("main", dispute)).status == "in_review"
@@ -108,11 +108,11 @@ def test_what_was_sent_is_not_sent_again(
     """The same content under another name is known by its digest, and a second submission names the first."""
     for name in ("a.pdf", "b.pdf"):
         (tmp_path / name).write_bytes(PDF)
-    run(dispute_group, "upload", dispute, str(tmp_path / "a.pdf"), "--yes", "--author", "ana")
-    again = run(dispute_group, "upload", dispute, str(tmp_path / "b.pdf"), "--yes", "--author", "beto")
+    run(Commands(), "disputes", "upload", dispute, str(tmp_path / "a.pdf"), "--yes", "--author", "ana")
+    again = run(Commands(), "disputes", "upload", dispute, str(tmp_path / "b.pdf"), "--yes", "--author", "beto")
     assert "a.pdf was sent to dispute cb_1 before, by ana at " in again.output
-    run(dispute_group, "submit", dispute, "--yes", "--author", "ana")
-    assert "was submitted before, by ana at" in run(dispute_group, "submit", dispute, "--yes").output
+    run(Commands(), "disputes", "submit", dispute, "--yes", "--author", "ana")
+    assert "was submitted before, by ana at" in run(Commands(), "disputes", "submit", dispute, "--yes").output
     assert documents_of(api, dispute) == ["a.pdf"]
     assert rows(installation) == [("a.pdf", "sent"), ("", "sent")]
 
@@ -131,7 +131,7 @@ def test_a_file_that_is_no_evidence_is_refused_here(
     """Its type is read from its first bytes and its size counted before anything is asked of the provider."""
     path = tmp_path / "a.pdf"
     path.write_bytes(content)
-    refused = run(dispute_group, "upload", dispute, str(path), "--yes")
+    refused = run(Commands(), "disputes", "upload", dispute, str(path), "--yes")
     assert said in refused.output
     assert documents_of(api, dispute) == []
 
@@ -142,9 +142,9 @@ def test_after_the_deadline_it_is_refused_by_name(run: Run, running: RunningSand
     over = tell(running, "cb_over", status="won")
     path = tmp_path / "a.pdf"
     path.write_bytes(PDF)
-    refused = run(dispute_group, "upload", late, str(path), "--yes")
+    refused = run(Commands(), "disputes", "upload", late, str(path), "--yes")
     assert "the deadline of dispute cb_late passed at 2026-10-01T02:00:00Z" in refused.output
-    ended = run(dispute_group, "submit", over, "--yes")
+    ended = run(Commands(), "disputes", "submit", over, "--yes")
     assert "dispute cb_over takes no documents any more: it is won" in ended.output
 
 
@@ -251,8 +251,8 @@ def test_the_other_side_wins_a_dispute_it_wrote_no_end_of(
 ) -> None:
     """Five days after the submission the sandbox decides."""
     (tmp_path / "a.pdf").write_bytes(PDF)
-    run(dispute_group, "upload", dispute, str(tmp_path / "a.pdf"), "--yes")
-    run(dispute_group, "submit", dispute, "--yes")
+    run(Commands(), "disputes", "upload", dispute, str(tmp_path / "a.pdf"), "--yes")
+    run(Commands(), "disputes", "submit", dispute, "--yes")
     running.world.advance(timedelta(days=4, hours=23))
     assert api.get(f"/v1/disputes/{dispute}").json()["status"] == "in_review"
     running.world.advance(timedelta(hours=2))

@@ -48,11 +48,10 @@ from consumer.opening import open_installation as open_checked
 from consumer.sync.backfill import A_NIGHT_BACK, backfill
 from consumer.sync.drift import drift
 from consumer.sync.orders import check_orders
-from consumer.sync.outcome import Outcome
 from consumer.sync.pull import pull
 from consumer.sync.reach import MirrorGauges
 from consumer.sync.streams import CUT_STREAMS, STREAMS
-from consumer.sync.windows import unclosed_windows
+from consumer.sync.windows import Outcome, unclosed_windows
 from consumer.webhooks.blueprint import ROUTE, RefusalLog, webhooks
 from consumer.webhooks.keyring import Keyring
 from cuadre import main
@@ -60,7 +59,7 @@ from reconcile.books.bank_files import import_bank_file
 from reconcile.books.folder import FolderWatch, look_again
 from reconcile.books.invoices import import_invoices
 from reconcile.reading.process import save_memory
-from reconcile.rules.streams import STREAMS as GATED
+from reconcile.rules.gate import STREAMS as GATED
 from reconcile.runs import run as runs
 from reconcile.runs.by_hand import run_by_hand
 from reconcile.runs.cluster import check_settings

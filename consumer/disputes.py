@@ -19,7 +19,7 @@ from consumer.facts.tables.disputes import Evidence
 from consumer.provider import fields
 from consumer.provider.client import Provider, Upload, open_provider
 from consumer.provider.errors import ProviderError, RefusedError
-from consumer.provider.routes import DISPUTES
+from consumer.provider.paging import DISPUTES
 from consumer.provider.writes import NotKeptError, keep_answer
 
 # Part of the archive: what went out is kept for as long as the rows that name it.

@@ -22,7 +22,7 @@ from consumer.inbox.handlers import SUBSCRIBED
 from consumer.inbox.watch import look
 from consumer.provider.client import Provider, Transport, open_provider
 from consumer.provider.errors import KeyRefusedError, ProviderError, UnreachableError
-from consumer.provider.routes import EVENTS
+from consumer.provider.paging import EVENTS
 from consumer.secret_key import draft_of
 from consumer.sync.backfill import MOST_SKEW
 from consumer.sync.lateness import MOST_OVERLAP, overlap

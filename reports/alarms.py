@@ -15,8 +15,7 @@ from consumer.facts.messages import Message, Value
 from reconcile.desk.payers import RuleState
 from reconcile.fiscal.calendar import find_near
 from reconcile.kept.records import read_summary
-from reconcile.tables.desk import ExceptionRow
-from reconcile.tables.payers import PayerRule
+from reconcile.tables.desk import ExceptionRow, PayerRule
 from reconcile.tables.runs import Run
 from reports.frames import latest_runs
 from reports.standing import totals_by_code

@@ -26,9 +26,8 @@ from reconcile.tables.books import (
     RemovedFile,
 )
 from reconcile.tables.closing import PERIOD_KEYS, ClosedFigure, JournalExport, Period, PeriodAdjustment
-from reconcile.tables.desk import Decision
+from reconcile.tables.desk import Decision, PayerRule
 from reconcile.tables.fiscal import REGISTER_KEYS, RegisterFile
-from reconcile.tables.payers import PayerRule
 from reports.listing import BOOKS, Listing, Statement, Wanted, search, select_from, to_row
 from reports.shapes.spans import Row
 

@@ -23,18 +23,7 @@ from consumer.facts.tables.sync import Drift
 from reconcile.journal.applied import read_applied
 from reconcile.kept import chunks, extracts, records
 from reconcile.tables.runs import Run
-from reports import (
-    bank,
-    business,
-    complements,
-    disputes,
-    fees,
-    fiscal,
-    frames,
-    journals,
-    run_history,
-    standing,
-)
+from reports import bank, business, complements, disputes, fees, fiscal, frames, journals, run_history, standing
 from reports.control import Books, control
 from reports.frames import Part
 from reports.query import Query, Source

@@ -86,7 +86,7 @@ HOMES = {
     "pyarrow": ("reconcile", "reports"),
     "argon2": ("reports",),
     "granian": ("consumer.commands.serving",),
-    "xlsxwriter": ("reconcile.journal.sheets", "reports"),
+    "xlsxwriter": ("reconcile.journal.layouts", "reports"),
     "openpyxl": ("reconcile.books",),
     "xlrd": ("reconcile.books",),
     "mt940": ("reconcile.books",),

@@ -11,7 +11,7 @@ from consumer.facts.installation import Connection, Installation
 from consumer.facts.work import Completion
 from consumer.inbox.handlers import HANDLERS, SUBSCRIBED
 from consumer.provider.client import open_provider
-from consumer.provider.routes import WEBHOOK_ENDPOINTS
+from consumer.provider.paging import WEBHOOK_ENDPOINTS
 from consumer.webhooks.endpoints import OVERLAP, Endpoint, create_endpoint, list_endpoints
 from consumer.webhooks.endpoints import rotate as rotate_secret
 from consumer.webhooks.keyring import revoke_secret

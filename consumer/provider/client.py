@@ -34,8 +34,7 @@ from consumer.provider.errors import (
     to_error,
 )
 from consumer.provider.fields import UNREADABLE
-from consumer.provider.paging import PAGE_SIZE, Page, Walk, read_in_time, to_page, to_utf8
-from consumer.provider.routes import Collection, Path
+from consumer.provider.paging import PAGE_SIZE, Collection, Page, Path, Walk, read_in_time, to_page, to_utf8
 
 USER_AGENT = "cuadre/0.1"
 RETRIES = 5

@@ -15,7 +15,7 @@ from consumer.facts.versions import MixedModesError, merge_all
 from consumer.provider.client import Answer, Provider
 from consumer.provider.errors import MissingError, ProviderError, UnreadableError
 from consumer.provider.fields import UnusableObjectError, required_amount, required_currency, required_text
-from consumer.provider.routes import BILLING_INVOICES, PAYMENT_INTENTS_V1, PAYMENT_INTENTS_V2, REFUNDS, Collection
+from consumer.provider.paging import BILLING_INVOICES, PAYMENT_INTENTS_V1, PAYMENT_INTENTS_V2, REFUNDS, Collection
 from consumer.provider.rows import Observation, observe
 
 # Two names of the state in which a refund has not been sent yet.

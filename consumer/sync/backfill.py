@@ -21,16 +21,18 @@ from consumer.facts.tables.sync import Window, WindowState
 from consumer.inbox.record import Arrival, UnusableEventError, Verdict, is_listing_marked, read_arrival, record_all
 from consumer.provider.client import Provider, is_cursor_gone, open_provider
 from consumer.provider.errors import KeyRefusedError, ProviderError, UnreadableError
-from consumer.provider.paging import Page, Walk
-from consumer.provider.routes import EVENTS
+from consumer.provider.paging import EVENTS, Page, Walk
 from consumer.sync import lateness
 from consumer.sync.lateness import Sightings
-from consumer.sync.outcome import OnPage, Outcome, StreamResult, StreamState, say_nothing
 from consumer.sync.windows import (
     EVENTS_STREAM,
     MOST_RESTARTS,
+    OnPage,
+    Outcome,
     Plan,
     Span,
+    StreamResult,
+    StreamState,
     advance,
     all_windows,
     next_place,
@@ -38,6 +40,7 @@ from consumer.sync.windows import (
     plan_range,
     record_checkpoint,
     record_windows,
+    say_nothing,
     to_shares,
     to_spans,
     unclosed_windows,

@@ -18,14 +18,12 @@ from consumer.facts.versions import Known, merge_all, redact, stamp, to_values
 from consumer.provider.client import Provider, open_provider
 from consumer.provider.errors import KeyRefusedError, MissingError, ProviderError, RefusedError, UnreachableError
 from consumer.provider.fields import UnusableObjectError, identity, to_data
-from consumer.provider.paging import Page
-from consumer.provider.routes import EVENTS
+from consumer.provider.paging import EVENTS, Page
 from consumer.provider.rows import KINDS, Observation, observe
 from consumer.sync.differences import Difference, DriftKind, compare, compare_items
-from consumer.sync.lists import Offer, was_unoffered
-from consumer.sync.outcome import OnRead, Outcome, StreamResult, StreamState, read_quietly
 from consumer.sync.payout_items import FINAL, items_here, items_there, read_again
-from consumer.sync.streams import STREAMS, Again, Part, Stream
+from consumer.sync.streams import STREAMS, Again, Offer, Part, Stream, was_unoffered
+from consumer.sync.windows import OnRead, Outcome, StreamResult, StreamState, read_quietly
 
 _DRIFT = core_of(Drift)
 _IDS_A_STATEMENT = 500

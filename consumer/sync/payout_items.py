@@ -19,8 +19,7 @@ from consumer.facts.versions import Known, merge_all
 from consumer.provider.client import Provider
 from consumer.provider.errors import EndlessListError, ForeignLinkError, MissingError, ServerError, UnreadableError
 from consumer.provider.fields import UnusableObjectError, identity, to_data
-from consumer.provider.paging import Page
-from consumer.provider.routes import PAYOUT_RESOURCES
+from consumer.provider.paging import PAYOUT_RESOURCES, Page
 from consumer.provider.rows import Observation, observe, to_payout_item
 from consumer.sync.windows import MOST_READS, Step, Steps
 

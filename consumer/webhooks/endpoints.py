@@ -17,7 +17,7 @@ from consumer.facts.tables.inbox import Secret
 from consumer.provider.client import Provider
 from consumer.provider.errors import ProviderError, UnreadableError
 from consumer.provider.fields import UNREADABLE
-from consumer.provider.routes import WEBHOOK_ENDPOINTS
+from consumer.provider.paging import WEBHOOK_ENDPOINTS
 from consumer.webhooks.keyring import NewSecret, end_secret, keep_secret
 
 OVERLAP = timedelta(hours=24)

@@ -15,7 +15,7 @@ from reconcile.desk.payers import RuleState
 from reconcile.kept import records, snapshots
 from reconcile.rules.terms import BPS
 from reconcile.runs.previews import preview_payers
-from reconcile.tables.payers import PayerRule
+from reconcile.tables.desk import PayerRule
 
 RULE_KEYS = (
     "connection", "rule_id", "kind", "subject", "object", "state", "right", "wrong", "open", "bound_pct", "right_since",

@@ -16,9 +16,8 @@ from consumer.facts.approvals import Deed, Terms, Wish, use
 from consumer.facts.installation import Approvals, Installation
 from consumer.facts.messages import Message
 from consumer.facts.store import Turn, take_turn
-from reconcile.desk.bounds import is_contradicted
 from reconcile.desk.decisions import DecisionError, Signature, check_signature
-from reconcile.desk.learning import Claim, Known, Verdict, add_up, propose, weigh
+from reconcile.desk.learning import Claim, Known, Verdict, add_up, is_contradicted, propose, weigh
 from reconcile.kept import chunks, snapshots
 from reconcile.kept.records import last_closed
 from reconcile.kept.snapshots import SnapshotError
@@ -27,8 +26,7 @@ from reconcile.rules.inputs import PAYERS, empty_frame
 from reconcile.rules.outcomes import Stage
 from reconcile.rules.payers import BY_PATTERN
 from reconcile.rules.terms import BPS, to_rules
-from reconcile.tables.desk import Decision
-from reconcile.tables.payers import PayerRule, PayerRuleChange
+from reconcile.tables.desk import Decision, PayerRule, PayerRuleChange
 from reconcile.tables.runs import Run
 
 PROGRAM = "cuadre"

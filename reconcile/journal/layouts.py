@@ -5,10 +5,13 @@ import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
+from decimal import Decimal
+from tempfile import TemporaryDirectory
 from typing import BinaryIO
 from xml.sax.saxutils import quoteattr
 
+import xlsxwriter
 from msgspec.structs import replace
 
 from reconcile.journal.accounts import Account
@@ -17,8 +20,53 @@ from reconcile.journal.exporting import EARLIEST
 from reconcile.journal.fields import About, describe_balance, describe_entry, describe_file, describe_lines, sum_lines
 from reconcile.journal.layout_cells import Cell, Fields, LayoutError, Notes, to_cell
 from reconcile.journal.postings import REVERSAL
-from reconcile.journal.profiles import PLACEHOLDERS, Column, Of, Profile, ProfileError, Record
-from reconcile.journal.sheets import MOST_ROWS, Sheet
+from reconcile.journal.profiles import AMOUNTS, DATES, PLACEHOLDERS, Column, Of, Profile, ProfileError, Record
+
+MOST_ROWS = 1_048_576
+_CREATED = datetime(2000, 1, 1)  # noqa: DTZ001 - a workbook has no time zone
+# Dates that a sheet holds as dates; in any other form they are texts.
+_DAYS = {"%d/%m/%Y": "dd/mm/yyyy", "%Y-%m-%d": "yyyy-mm-dd"}
+_WIDTH = 20
+
+
+class Sheet:
+    """Takes rows one after another; `rows` counts them."""
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        # Rows wait in a file of their own, so that a year of them needs no memory; an export that fails leaves none.
+        self._folder = TemporaryDirectory(prefix="cuadre-sheet-")
+        options = {"constant_memory": True, "strings_to_formulas": False, "tmpdir": self._folder.name}
+        self._book = xlsxwriter.Workbook(stream, options)
+        self._book.set_properties({"created": _CREATED})
+        self._head = self._book.add_format({"bold": True})
+        self._days = {form: self._book.add_format({"num_format": shape}) for form, shape in _DAYS.items()}
+        self._sheet = self._book.add_worksheet(name)
+        self.rows = 0
+
+    def write_titles(self, titles: Sequence[str]) -> None:
+        self._sheet.set_column(0, len(titles) - 1, _WIDTH)
+        for place, title in enumerate(titles):
+            self._sheet.write_string(self.rows, place, title, self._head)
+        self.rows += 1
+
+    def write(self, columns: Sequence[Column], texts: Sequence[str]) -> None:
+        """Write a row: amounts as numbers, full dates as dates, all else as text; what is empty is left out."""
+        for place, (column, text) in enumerate(zip(columns, texts, strict=True)):
+            if not text:
+                continue
+            if column.number or column.source in AMOUNTS:
+                self._sheet.write_number(self.rows, place, Decimal(text))
+            elif column.source in DATES and column.date in _DAYS:
+                day = datetime.strptime(text, column.date)  # noqa: DTZ007 - a date alone
+                self._sheet.write_datetime(self.rows, place, day, self._days[column.date])
+            else:
+                self._sheet.write_string(self.rows, place, text)
+        self.rows += 1
+
+    def close(self) -> None:
+        self._book.close()
+        self._folder.cleanup()
+
 
 _DECLARED = (Of.ACCOUNT, Of.CURRENCY)
 _PAYMENT = "payment"

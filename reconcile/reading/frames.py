@@ -17,20 +17,12 @@ from consumer.facts.installation import Connection, Settings
 from consumer.facts.store import batches
 from consumer.facts.tables.inbox import Event, EventConflict
 from consumer.facts.tables.orders import OrderAnswer
-from consumer.facts.tables.provider import (
-    AccountMovement,
-    Dispute,
-    Entity,
-    Payout,
-    PayoutCount,
-    PayoutItem,
-    Transfer,
-)
+from consumer.facts.tables.provider import AccountMovement, Dispute, Entity, Payout, PayoutCount, PayoutItem, Transfer
 from consumer.facts.tables.sync import Checkpoint, Window, WindowState
 from consumer.facts.tables.types import core_of
+from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
 from reconcile.books.bank_statements import LAST_DIGITS
 from reconcile.reading.bank import account_name, read_bank
-from reconcile.reading.changed import read_changed_documents
 from reconcile.reading.gaps import Asked, Listed, clock_of_provider, find_gaps
 from reconcile.reading.items import (
     build_items,
@@ -44,17 +36,11 @@ from reconcile.reading.large_tables import LargeTables, Only
 from reconcile.reading.operations import read_operations
 from reconcile.reading.payers import read_payers
 from reconcile.reading.process import background_thread
-from reconcile.reading.queries import (
-    Column,
-    Statement,
-    in_order,
-    read_table,
-    to_frame,
-    to_known_frame,
-    without_index,
-)
+from reconcile.reading.queries import Column, Statement, in_order, read_table, to_frame, to_known_frame, without_index
 from reconcile.reading.transfers import WENT_BACK, to_transfers
+from reconcile.rules.gate import STREAMS
 from reconcile.rules.inputs import (
+    CHANGED_DOCUMENTS,
     CONFLICTS,
     DECISIONS,
     DISPUTES,
@@ -69,10 +55,10 @@ from reconcile.rules.inputs import (
     Schema,
     to_types,
 )
-from reconcile.rules.streams import STREAMS
 from reconcile.rules.terms import to_rules, to_tariff
-from reconcile.tables.books import ExchangeRate
+from reconcile.tables.books import ExchangeRate, LocalInvoice
 from reconcile.tables.desk import Decision
+from reconcile.tables.fiscal import FiscalDocument
 
 _RESOURCES = ("payment_intent", "charge", "refund")
 _LISTED_ORDER = ("payout_id", "resource_type", "resource_id")
@@ -326,3 +312,40 @@ def _amount(body: bytes | None) -> int | None:
         return None
     amount = data.get("amount") if isinstance(data, dict) else None
     return amount if isinstance(amount, int) else None
+
+
+_ISSUED = "issued"
+
+
+def read_changed_documents(database: sa.Connection, connection: Connection) -> DataFrame:
+    """Compare the merchant's tax documents with the books, and add what other XML of them stated.
+
+    The books may state either total of a form that asks for another payment, and whom the public's document was for.
+    """
+    xml, books = core_of(FiscalDocument).c, core_of(LocalInvoice).c
+    same = (books.connection == xml.connection) & (books.doc_key == xml.doc_key)
+    is_other = {
+        "total": books.total.not_in([xml.payable, xml.total]) & (books.currency == xml.currency),
+        "customer_tax_id": (books.customer_tax_id != xml.receiver_tax_id)
+        & (books.customer_tax_id != "")
+        & xml.receiver_tax_id.not_in(["", *sorted(GENERIC_RFCS | GENERIC_RUTS)]),
+        "issue_date": books.issue_date != xml.issue_date,
+        "currency": books.currency != xml.currency,
+    }
+    asked = (
+        sa.select(
+            xml.doc_key, xml.currency, xml.payable, books.total, xml.other_fields, xml.other_payable,
+            *(sa.case((found, 1), else_=0) for found in is_other.values()),
+        )
+        .outerjoin_from(core_of(FiscalDocument), core_of(LocalInvoice), same)
+        .where(xml.connection == connection.name, xml.direction == _ISSUED)
+        .where(sa.or_(xml.other_fields != "", *is_other.values()))
+        .order_by(xml.doc_key)
+    )  # fmt: skip
+    rows = []
+    for key, currency, stated, in_books, other, other_payable, *flags in database.execute(asked):
+        in_books_fields = [name for name, flag in zip(is_other, flags, strict=True) if flag]
+        fields = sorted({*in_books_fields, *other.split()})
+        now = in_books if "total" in in_books_fields else other_payable if "total" in other.split() else stated
+        rows.append((key, currency, stated, now - stated, " ".join(fields)))
+    return to_types(DataFrame(rows, columns=list(CHANGED_DOCUMENTS)), CHANGED_DOCUMENTS)

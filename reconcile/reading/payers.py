@@ -9,7 +9,7 @@ from pandas import DataFrame
 
 from consumer.facts.tables.types import core_of
 from reconcile.rules.inputs import PAYERS, Row, empty_frame, to_types
-from reconcile.tables.payers import PayerRule, PayerRuleChange
+from reconcile.tables.desk import PayerRule, PayerRuleChange
 
 ACCEPTED = "accepted"
 Stretch = tuple[datetime | None, datetime | None]

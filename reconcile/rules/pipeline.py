@@ -15,31 +15,30 @@ from reconcile.rules.columns import Indices, Ints, are_in, join_keys, look_up, t
 from reconcile.rules.decisions import apply_decisions
 from reconcile.rules.deposits import find_deposits, find_source_differences, list_bank_lines
 from reconcile.rules.documents import find_customers, sort_documents, to_books
-from reconcile.rules.expected import find_changed_documents, find_other_documents
-from reconcile.rules.fees import choose_fees, find_off_tariff
+from reconcile.rules.expected import find_changed_documents, find_order_differences, find_other_documents
+from reconcile.rules.fees import choose_fees, find_off_tariff, find_split_mismatches
 from reconcile.rules.findings import add_days, merge_currency_differences, sort_findings
 from reconcile.rules.gate import find_conflicts, find_gaps, find_unknown_years, withhold
 from reconcile.rules.inputs import DISPUTE, INPUTS, PAYMENT_TYPES, REFUND, Finding, Inputs, LineCode, Result, to_types
 from reconcile.rules.keys import Said, find_keys, find_operations, read_metadata
 from reconcile.rules.ledger import Ledger, choose_payments, find_payers, group_reversals, number_together, to_payments
 from reconcile.rules.lines import build_documents, build_lines, name_exceptions
-from reconcile.rules.moved_vat import describe_reversed, move_vat
-from reconcile.rules.orders import find_order_differences
 from reconcile.rules.outcomes import Code, Outcome
 from reconcile.rules.payers import open_payers, read_patterns
 from reconcile.rules.payouts import add_up, find_identity_breaks, find_misplaced, place_items
 from reconcile.rules.placement import place_keyed, place_set_aside, set_aside
 from reconcile.rules.references import match_references
 from reconcile.rules.reversals import (
+    describe_reversed,
     find_disputes,
     find_lonely_notes,
     find_lonely_refunds,
     list_without_payout,
+    move_vat,
     name_dispute_lines,
 )
 from reconcile.rules.sets import match_parts, match_sets
 from reconcile.rules.several_names import place_folios, place_shared, settle_agreeing
-from reconcile.rules.splits import find_split_mismatches
 from reconcile.rules.summary import complete_summary, find_bank_differences, summarize
 from reconcile.rules.verdicts import add_rates, decide_documents, find_overdue, find_payment_faults, index_misses
 

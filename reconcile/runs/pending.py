@@ -33,8 +33,7 @@ from reconcile.runs import comparison
 from reconcile.runs.comparison import Change
 from reconcile.runs.publication import to_json
 from reconcile.runs.run import RunOutcome, is_published, judge, merge_exceptions, to_outcome
-from reconcile.tables.desk import Decision
-from reconcile.tables.payers import PayerRuleChange
+from reconcile.tables.desk import Decision, PayerRuleChange
 from reconcile.tables.runs import Run
 
 # Items and documents that are reconciled within about two seconds; beyond, only the decisions themselves are named.

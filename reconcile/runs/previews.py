@@ -17,7 +17,7 @@ from reconcile.rules.pipeline import UnbalancedError, reconcile
 from reconcile.rules.terms import RuleSet, Tariff
 from reconcile.runs.comparison import Published, compare, to_risk
 from reconcile.runs.pending import MOST_ROWS
-from reconcile.tables.payers import PayerRule
+from reconcile.tables.desk import PayerRule
 
 
 @dataclass(frozen=True, slots=True)

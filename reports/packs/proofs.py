@@ -17,12 +17,12 @@ from reconcile.tables.runs import Run
 from reports import frames
 from reports.names import join_name, name_merchant
 from reports.packs.manifest import load_private_key
-from reports.packs.signing import finish
+from reports.packs.sealing import finish
 from reports.shapes import notation
 from reports.shapes.definitions import label_of, title_of
 from reports.shapes.spans import WHOLE, Row, Span
 from reports.wording import phrases
-from reports.wording.parameters import name_input
+from reports.wording.stored import name_input
 
 if TYPE_CHECKING:
     from reports.packs.paper import Paper

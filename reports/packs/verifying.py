@@ -17,7 +17,7 @@ from consumer.facts.messages import Message, RefusalError
 from reconcile.kept.snapshots import name_of
 from reports.packs import sealing
 from reports.packs.manifest import FORMAT, INPUTS, MANIFEST, SIGNATURE, File, Manifest, is_signature, read_manifest
-from reports.packs.signing import read_signature
+from reports.packs.sealing import read_signature
 
 _MOST_FILES, _LARGEST_MANIFEST, _LARGEST_SIGNATURE = 100_000, 50_000_000, 1_000
 # Tables unpack to some thirty times their size at most.

@@ -13,7 +13,7 @@ from reconcile.desk.decisions import DecisionError, Signature
 from reconcile.desk.payers import RuleState
 from reconcile.kept.snapshots import SnapshotError
 from reconcile.runs.previews import Preview, preview_payers
-from reconcile.tables.payers import PayerRule
+from reconcile.tables.desk import PayerRule
 from reports import names
 from reports.pages import desk
 from reports.pages.protection import need

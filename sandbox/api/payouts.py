@@ -6,20 +6,11 @@ from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from sandbox.api.call import Answer, Call, Route
-from sandbox.api.fields import (
-    MEGABYTE,
-    check_file,
-    check_status,
-    read_choice,
-    read_metadata,
-    read_whole,
-    require_text,
-)
+from sandbox.api.fields import MEGABYTE, check_file, check_status, read_choice, read_metadata, read_whole, require_text
 from sandbox.api.lists import OFFSETS, between, exactly, offset_list, offset_page, one_of, read_routes
-from sandbox.engine import contests
 from sandbox.engine.payday import RESOURCES
 from sandbox.engine.settlement import outcome
-from sandbox.engine.world import World
+from sandbox.engine.world import REVIEW, World
 from sandbox.scenarios.calendar import SATURDAY
 from sandbox.state.clock import to_iso, to_moment
 from sandbox.state.refusal import RefusalError, invalid_enum, missing_parameter, missing_resource
@@ -201,7 +192,7 @@ def submit_for_review(call: Call) -> Answer:
     changed = {**dispute, "status": "in_review", "updated_at": to_iso(call.world.now())}
     world, mode = call.world, call.mode
     if changed.get("_ending") is None:
-        world.put_off(contests.REVIEW, lambda: _end_review(world, mode, changed["id"]))
+        world.put_off(REVIEW, lambda: _end_review(world, mode, changed["id"]))
     return Answer(world.keep(DISPUTES, changed, event="dispute.in_review"))
 
 

@@ -13,9 +13,7 @@ from sandbox.api import (
     links,
     payment_intents,
     payouts,
-    products,
     subscriptions,
-    transfer_batches,
     transfers,
 )
 from sandbox.api.call import Route
@@ -36,7 +34,7 @@ ROUTES: tuple[Route, ...] = (
     *checkout.SESSION_ROUTES,
     *checkout.LINK_ROUTES,
     *customers.METHOD_ROUTES,
-    *products.ROUTES,
+    *subscriptions.PRODUCT_ROUTES,
     *subscriptions.ROUTES,
     *invoices.ROUTES,
     *entities.ENTITY_ROUTES,
@@ -44,7 +42,7 @@ ROUTES: tuple[Route, ...] = (
     *accounts.ACCOUNT_ROUTES,
     *accounts.NUMBER_ROUTES,
     *transfers.ROUTES,
-    *transfer_batches.ROUTES,
+    *transfers.BATCH_ROUTES,
     *accounts.VERIFICATION_ROUTES,
     *links.LINK_ROUTES,
     *links.FISCAL_ROUTES,

@@ -20,7 +20,6 @@ from sandbox.api.fields import (
 from sandbox.api.invoices import INVOICES, METHODS, MOST_PIECES, draft_invoice, draft_line, finalize, total_of
 from sandbox.api.lists import cursor_list, exactly, one_of, read_routes
 from sandbox.api.payment_intents import is_active
-from sandbox.api.products import PRODUCTS, keep_product
 from sandbox.engine.world import World
 from sandbox.scenarios.billing import DRAFT_FOR
 from sandbox.state.clock import to_iso
@@ -373,4 +372,30 @@ ROUTES = (
     Route("POST", f"{ONE}/items/{{item}}", "update subscription item", update_item),
     Route("PATCH", f"{ONE}/items/{{item}}", "update subscription item", update_item),
     Route("DELETE", f"{ONE}/items/{{item}}", "delete subscription item", delete_item),
+)
+
+
+PRODUCTS = "products"
+
+
+def keep_product(call: Call, given: Object) -> Object:
+    """Store a new product and return it."""
+    product = call.draft(
+        "prod",
+        "product",
+        name=require_text(given, "name"),
+        description=read_text(given, "description"),
+        image_url=read_text(given, "image_url"),
+        metadata=read_metadata(given),
+    )
+    return call.world.keep(PRODUCTS, product)
+
+
+def create_product(call: Call) -> Answer:
+    return Answer(keep_product(call, call.body), 201)
+
+
+PRODUCT_ROUTES = (
+    Route("POST", "/v2/products", "create product", create_product),
+    *read_routes("/v2/products", "product", cursor_list(PRODUCTS)),
 )

@@ -9,7 +9,6 @@ from itertools import count
 
 import httpx
 
-from sandbox.engine import contests
 from sandbox.engine.delivery import Addressee, Delivery, Outbox, Postman
 from sandbox.engine.faults import UNKNOWN_CHANGE, Fault, Faults
 from sandbox.engine.payday import Payday
@@ -184,7 +183,7 @@ class World:
             return
         found, event = self._as_it_is(happening), happening.event
         if happening.collection == "disputes":
-            changed = contests.follow(self.collections[found["mode"], "disputes"].find(found["id"]), found)
+            changed = follow_dispute(self.collections[found["mode"], "disputes"].find(found["id"]), found)
             if changed is None:
                 return
             found, event = changed, f"dispute.{changed['status']}"
@@ -306,3 +305,21 @@ def _is_enabled(endpoint: Object) -> bool:
 
 def _is_subscribed(endpoint: Object, type_: str) -> bool:
     return type_ in endpoint["enabled_events"] or type_.endswith(f".{UNKNOWN_CHANGE}")
+
+
+# How long the review takes of a dispute whose end no scenario wrote; it is won.
+REVIEW = timedelta(days=5)
+_STILL_OPEN = ("waiting_documentation", "in_review")
+
+
+def follow_dispute(found: Object | None, planned: Object) -> Object | None:
+    """Return the next state that a scenario planned of a dispute, with the merchant's documents; None if it is past.
+
+    A dispute under review is not expired: where nothing was to be sent, it is lost all the same.
+    """
+    if found is None or not found["documents"]:
+        return planned
+    if found["status"] not in _STILL_OPEN or (found["status"] == "in_review" and planned["status"] in _STILL_OPEN):
+        return None
+    is_late_answer = found["status"] == "in_review" and planned["status"] == "expired"
+    return {**planned, "documents": found["documents"], "status": "lost" if is_late_answer else planned["status"]}

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from sandbox.engine.world import TEST, World
 from sandbox.scenarios.calendar import ZONES
-from sandbox.scenarios.tax_papers import to_local, to_paper
+from sandbox.scenarios.tax_office import to_local, to_paper
 from sandbox.state.papers import Entry, Paper, Party, TaxView
 from sandbox.tax.cfdi import write_cfdi
 from sandbox.tax.dte import LARGEST_SET, RECEIPTS, write_dte, write_set

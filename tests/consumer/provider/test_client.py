@@ -19,8 +19,7 @@ from consumer.provider.errors import (
     UnreachableError,
     UnreadableError,
 )
-from consumer.provider.paging import read_in_time
-from consumer.provider.routes import EVENTS, LINK_ACCOUNTS, REFUNDS, WEBHOOK_ENDPOINTS, Collection, v1, v2
+from consumer.provider.paging import EVENTS, LINK_ACCOUNTS, REFUNDS, WEBHOOK_ENDPOINTS, Collection, read_in_time, v1, v2
 
 Answers = Callable[[httpx.Request], httpx.Response]
 Open = Callable[..., Provider]

@@ -10,7 +10,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from consumer.provider.client import Provider, open_provider
 from consumer.provider.errors import MissingError
-from consumer.provider.routes import REFUNDS
+from consumer.provider.paging import REFUNDS
 from consumer.sync.streams import STREAMS
 from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox

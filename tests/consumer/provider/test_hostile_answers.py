@@ -8,7 +8,7 @@ import pytest
 from consumer.provider.client import Provider
 from consumer.provider.errors import ForeignLinkError, RefusedError, UnreadableError
 from consumer.provider.fields import UnusableObjectError, identity, to_data
-from consumer.provider.routes import EVENTS, REFUNDS
+from consumer.provider.paging import EVENTS, REFUNDS
 
 Open = Callable[..., Provider]
 DEEP = b"[" * 100_000 + b"]" * 100_000

@@ -4,8 +4,7 @@ import httpx
 import pytest
 
 from consumer.provider.errors import EndlessListError, ForeignLinkError, UnreadableError
-from consumer.provider.paging import Walk, next_url, to_page
-from consumer.provider.routes import Path
+from consumer.provider.paging import Path, Walk, next_url, to_page
 
 V1 = Path("/v1/refunds", cursor=False)
 V2 = Path("/v2/events", cursor=True)

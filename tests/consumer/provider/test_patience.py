@@ -9,7 +9,7 @@ import pytest
 from consumer.facts.settings import Settings
 from consumer.provider.client import Provider
 from consumer.provider.errors import ServerError, ThrottledError, UnreachableError
-from consumer.provider.routes import EVENTS, REFUNDS, WEBHOOK_ENDPOINTS
+from consumer.provider.paging import EVENTS, REFUNDS, WEBHOOK_ENDPOINTS
 
 Open = Callable[..., Provider]
 EMPTY = httpx.Response(200, content=b"[]", headers={"Link": ""})

@@ -15,8 +15,8 @@ from consumer.facts.tables.sync import StreamFinding
 from consumer.facts.work import Completion
 from consumer.provider.budget import Budget
 from consumer.provider.client import Provider
-from consumer.sync.outcome import Outcome
 from consumer.sync.pull import STREAMS, read_streams
+from consumer.sync.windows import Outcome
 
 TOKEN = "link_made_up_token_secret"
 

@@ -12,8 +12,8 @@ from consumer.facts.approvals import ApprovalNeededError
 from consumer.facts.installation import Approvals, Installation
 from consumer.facts.settings import Connection
 from reconcile.desk import decisions, payers
-from reconcile.desk.bounds import bound_errors, is_contradicted
 from reconcile.desk.decisions import DecisionError, Pair, Signature
+from reconcile.desk.learning import bound_errors, is_contradicted
 from reconcile.desk.payers import Learned, RuleState
 from reconcile.kept import chunks
 from reconcile.kept.records import find_run, last_run

@@ -8,7 +8,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from reconcile.books.invoices import import_invoices
 from reconcile.books.tax_intake import import_tax_files
-from reconcile.reading.changed import read_changed_documents
+from reconcile.reading.frames import read_changed_documents
 from tests.reconcile.books.tax_texts import CUSTOMER, MERCHANT, UUIDS, cfdi
 
 pytestmark = pytest.mark.both_databases

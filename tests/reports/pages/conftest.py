@@ -19,7 +19,7 @@ from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Dispute, PaymentIntent
 from reconcile.tables.books import BankFile, LocalInvoice
 from reconcile.tables.closing import ClosedFigure, Period, PeriodAdjustment
-from reconcile.tables.payers import PayerRule, PayerRuleChange
+from reconcile.tables.desk import PayerRule, PayerRuleChange
 from reports.directory import LISTINGS
 from reports.listing import BOOKS, OPERATION
 from reports.pages.views import PLACES

@@ -23,8 +23,7 @@ from reconcile.desk import decisions
 from reconcile.desk.decisions import Adjustment, Pair, Signature
 from reconcile.tables.books import LocalInvoice
 from reconcile.tables.closing import Period
-from reconcile.tables.desk import Decision
-from reconcile.tables.payers import PayerRule
+from reconcile.tables.desk import Decision, PayerRule
 from reports.keys import Scope, create_token
 from reports.people import Role, add_user, disable_user, require_user, to_user
 from tests.merchant import settings_of

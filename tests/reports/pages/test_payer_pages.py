@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from consumer.facts.installation import Installation
-from reconcile.tables.payers import PayerRule
+from reconcile.tables.desk import PayerRule
 from reports.alarms import find_signals
 
 HERE = "/payers/main/1"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sandbox.engine.contests import follow
+from sandbox.engine.world import follow_dispute
 
 
 @pytest.mark.parametrize(
@@ -19,5 +19,5 @@ from sandbox.engine.contests import follow
 def test_what_a_scenario_wrote_follows_what_the_merchant_sent(now: str, planned: str, next_: str | None) -> None:
     """The scenario's end comes with the merchant's documents; a dispute under review is lost, not expired."""
     found = {"status": now, "documents": ["d"]}
-    changed = follow(found, {"status": planned, "documents": []})
+    changed = follow_dispute(found, {"status": planned, "documents": []})
     assert changed == (None if next_ is None else {"status": next_, "documents": ["d"]})

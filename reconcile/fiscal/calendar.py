@@ -65,7 +65,7 @@ def find_near(session: Session, connection: Connection, calendar: BankCalendar, 
     period = month_before(today)
     due = [one for one in list_due(connection.country_code, period, calendar, today) if one.duty.alarm]
     near = [one for one in due if 0 <= one.days_left <= NEAR and _is_owed(session, connection.name, one.duty)]
-    if near and _is_kept(session, connection.name) and period not in read_declared(session, connection):
+    if near and is_kept(session, connection.name) and period not in read_declared(session, connection):
         yield from near
 
 
@@ -77,7 +77,8 @@ def _is_owed(session: Session, connection: str, duty: Duty) -> bool:
     return session.scalar(asked.limit(1)) is not None
 
 
-def _is_kept(session: Session, connection: str) -> bool:
+def is_kept(session: Session, connection: str) -> bool:
+    """Return whether the merchant keeps the tax control here: a register, tax document or declared figure came in."""
     tables = (RegisterFile, FiscalDocument, DeclaredFigure)
     return any(
         session.scalar(sa.select(sa.literal(1)).where(col(table.connection) == connection).limit(1)) for table in tables

@@ -166,10 +166,7 @@ def _read_link(session: Session, connection: Connection) -> Iterator[DeclaredFig
         (TaxReturn, country.link_year, "institution_tax_return"),
     ):
         for body, at in _bodies(session, connection, table):
-            period = str(body["fiscal_year"])
-            if table is TaxStatement:
-                month = str(body["period"])
-                period = month if "-" in month else f"{period}-{month:0>2}"
+            period = _month_of(body) if table is TaxStatement else str(body["fiscal_year"])
             form = body.get(part) or {}
             for name, code in names.items():
                 if isinstance(form, dict) and form.get(name) is not None:
@@ -178,6 +175,17 @@ def _read_link(session: Session, connection: Connection) -> Iterator[DeclaredFig
                         currency=connection.country.currency, author="", at=at, source=LINK,
                     )  # fmt: skip
     yield from found.values()
+
+
+def _month_of(body: Mapping[str, object]) -> str:
+    month = str(body["period"])
+    return month if "-" in month else f"{body['fiscal_year']}-{month:0>2}"
+
+
+def find_rectified(session: Session, connection: Connection) -> set[str]:
+    """Return the months of which more than one F29 was pulled."""
+    filed = Counter(_month_of(body) for body, _ in _bodies(session, connection, TaxStatement))
+    return {month for month, forms in filed.items() if forms > 1}
 
 
 def _bodies(

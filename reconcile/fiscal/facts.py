@@ -20,12 +20,16 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why two witnesses differ: the side that acts, and the exception it is on the work list, if any."""
+    """Why two witnesses differ: the side that acts, and the exception it is on the work list, if any.
+
+    It is one in `country` alone, or in both.
+    """
 
     code: str
     side: str
     exception: str = ""
     severity: str = ""
+    country: str = ""
     waits: bool = False
 
 

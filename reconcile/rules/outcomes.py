@@ -225,6 +225,72 @@ class Code(StrEnum):
         "The sale needs another kind of document",
         "Issue the document in the buyer's name, and take back the other one",
     )
+    PAYMENT_NO_DOC_TRANSFER = (
+        "PAYMENT_NO_DOC_TRANSFER",
+        Severity.HIGH,
+        "A bank transfer has no boleta or invoice",
+        "Issue the boleta or the invoice of the transfer",
+    )
+    PAYMENT_DOUBLE_DOC = (
+        "PAYMENT_DOUBLE_DOC",
+        Severity.MEDIUM,
+        "A card payment has both a voucher and a boleta",
+        "Issue a credit note for the boleta, or declare that your sales are documented by boletas",
+    )
+    SII_MISSING = (
+        "SII_MISSING",
+        Severity.HIGH,
+        "A document of the books is not in the tax office's register",
+        "Send the document to the tax office, or add it to the return by hand",
+    )
+    LOCAL_MISSING = (
+        "LOCAL_MISSING",
+        Severity.MEDIUM,
+        "The register has a document that the books have not",
+        "Bring the document into the books",
+    )
+    SII_DIFF = (
+        "SII_DIFF",
+        Severity.MEDIUM,
+        "Books and register say different things of a document",
+        "Correct it by a note, or correct the books",
+    )
+    F29_DIFF = (
+        "F29_DIFF",
+        Severity.HIGH,
+        "What was declared is not what the register or the documents come to, and no cause says why",
+        "Compare the return with the register, and rectify the one that is wrong",
+    )
+    F29_RECTIFIED = (
+        "F29_RECTIFIED",
+        Severity.INFO,
+        "The return of a month was filed again",
+        "Look at what changed: closed figures of the month may be others",
+    )
+    REP_MISSING = (
+        "REP_MISSING",
+        Severity.HIGH,
+        "A payment of a deferred invoice has no payment complement and its day has passed",
+        "Issue the complement now",
+    )
+    REP_LATE = (
+        "REP_LATE",
+        Severity.HIGH,
+        "A payment complement was issued after its day",
+        "Nothing can be mended; issue the next ones by the fifth",
+    )
+    PUE_PAID_LATER = (
+        "PUE_PAID_LATER",
+        Severity.MEDIUM,
+        "An invoice to be paid at once was not paid in its month",
+        "Cancel it and issue it again as deferred, or collect it",
+    )
+    FORMA_PAGO_DIFF = (
+        "FORMA_PAGO_DIFF",
+        Severity.LOW,
+        "The form of payment on the document is not how it was paid",
+        "Issue the document again with the form that the money shows",
+    )
     REFUND_NO_CREDIT_NOTE = (
         "REFUND_NO_CREDIT_NOTE",
         Severity.MEDIUM,
@@ -311,6 +377,13 @@ class Code(StrEnum):
     )
 
 
+# What the tax control lists after a run: no run finds these, and none takes them off the list.
+OF_TAX = frozenset(
+    {
+        Code.PAYMENT_NO_DOC_TRANSFER, Code.PAYMENT_DOUBLE_DOC, Code.SII_MISSING, Code.LOCAL_MISSING, Code.SII_DIFF,
+        Code.F29_DIFF, Code.F29_RECTIFIED, Code.REP_MISSING, Code.REP_LATE, Code.PUE_PAID_LATER, Code.FORMA_PAGO_DIFF,
+    }
+)  # fmt: skip
 # These say of a payment that it has no certain document: a document that they name is not applied.
 WITHOUT_DOCUMENT = frozenset(
     {

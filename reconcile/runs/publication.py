@@ -141,6 +141,12 @@ def read_mark(session: Session, connection: str) -> Values:
     return last, *session.execute(counted.where(col(ExceptionRow.connection) == connection)).one()
 
 
+def last_complete(session: Session, connection: str) -> date:
+    """Return the day of the last complete run."""
+    days = sa.select(sa.func.max(col(Run.as_of))).where(col(Run.connection) == connection, col(Run.complete))
+    return session.scalar(days) or date.min
+
+
 def read_exceptions(session: Session, connection: str, identities: Iterable[str]) -> list[ExceptionState]:
     """Read the exceptions that are open, and those of these ids in any state."""
     table, database = core_of(ExceptionRow), session.connection()

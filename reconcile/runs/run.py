@@ -32,7 +32,7 @@ from reconcile.reading.transfers import find_returned
 from reconcile.rules.at_risk import AtRisk, add_up_risks
 from reconcile.rules.gate import withheld_by
 from reconcile.rules.inputs import Finding, Inputs, Result
-from reconcile.rules.outcomes import Code, Recon
+from reconcile.rules.outcomes import OF_TAX, Code, Recon
 from reconcile.rules.pipeline import reconcile
 from reconcile.runs.event_lines import log_events
 from reconcile.runs.narrowing import Touched, leave_closed, narrow
@@ -41,11 +41,13 @@ from reconcile.runs.publication import (
     Written,
     chunk_rows,
     insert_results,
+    last_complete,
     read_exceptions,
     read_mark,
     stage_results,
     write_merge,
 )
+from reconcile.runs.tax_list import list_tax
 from reconcile.tables.runs import Run
 
 Rules: TypeAlias = Callable[[Inputs], Result]
@@ -119,9 +121,14 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
             whole=whole, reopened=reopened,
         )  # fmt: skip
         try:
-            return _run(installation, connection, wish)
+            outcome = _run(installation, connection, wish)
         except ReopenedError as moved:
             reopened |= moved.payouts
+            continue
+        # The newest run of a horizon lacks the money of closed days.
+        if outcome.complete and not dry_run and wish.scope.is_everything and not installation.settings.horizon:
+            list_tax(installation, connection, run_id=outcome.run_id, as_of=as_of)
+        return outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,7 +411,7 @@ def merge_exceptions(
         is_ahead=outcome.summary["ahead_of_data"],
     )  # fmt: skip
     merged, open_now = None, list[AtRisk](outcome.result.findings)
-    if outcome.as_of >= _last_complete(session, outcome.connection):
+    if outcome.as_of >= last_complete(session, outcome.connection):
         known = read_exceptions(session, outcome.connection, found)
         merged = merge(known, seen, could_find=_could_find(scope, outcome.result))
         open_now = list(list_open(known, merged))
@@ -413,7 +420,8 @@ def merge_exceptions(
 
 
 def _could_find(scope: Scope, result: Result) -> Callable[[ExceptionState], bool]:
-    return (lambda _: True) if scope.is_everything else Touched.by(result).holds
+    holds = (lambda _: True) if scope.is_everything else Touched.by(result).holds
+    return lambda row: row.code not in OF_TAX and holds(row)
 
 
 def is_published(run: Run | None) -> TypeGuard[Run]:
@@ -436,8 +444,3 @@ def _run_row(session: Session, snapshot: Snapshot, outcome: RunOutcome, *, start
         finished_at=at,
         number=(counted or 0) + 1,
     )
-
-
-def _last_complete(session: Session, connection: str) -> date:
-    days = select(sa.func.max(Run.as_of)).where(Run.connection == connection, col(Run.complete))
-    return session.exec(days).one() or date.min

@@ -36,8 +36,9 @@ RETURNS = {
 }
 _RULES = {"rule", "key"}
 _GROUPS = {
-    "changed_fields": "field", "direction": "direction", "dispute_state": "dispute", "expected_doc": "expected",
-    "fee_source": "fee", "return_reason": "return", "status": "transfer",
+    "cause": "tax_cause", "changed_fields": "field", "direction": "direction", "dispute_state": "dispute",
+    "expected_doc": "expected", "fee_source": "fee", "figure": "tax_figure", "return_reason": "return",
+    "status": "transfer",
 }  # fmt: skip
 _decode = msgspec.json.Decoder(dict[str, object]).decode
 

@@ -22,8 +22,10 @@ from reconcile.books.register_files import import_register
 from reconcile.books.tax_intake import import_tax_files
 from reconcile.books.tax_judging import ISSUED, Found, Verdict
 from reconcile.fiscal.declared import declare, read_file
+from reconcile.fiscal.facts import causes
 from reconcile.fiscal.reading import read_world
 from reconcile.fiscal.tie_out import tie_out
+from reconcile.rules.outcomes import OF_TAX
 from reconcile.runs import run as runs
 from reconcile.tables.books import LocalInvoice
 from reconcile.tables.desk import ExceptionRow
@@ -51,6 +53,14 @@ class TaxFound:
     planted: frozenset[Named]
     named: frozenset[Named]
     rests: int
+    # Exceptions of the work list: code, severity and subject.
+    listed: frozenset[tuple[str, str, str]] = frozenset()
+
+    @property
+    def due(self) -> frozenset[tuple[str, str, str]]:
+        """Return the exceptions that the planted causes must be on the work list."""
+        rows = ((causes()[cause], subject) for cause, subject in self.planted if cause in causes())
+        return frozenset((row.exception, row.severity, subject) for row, subject in rows if row.exception in OF_TAX)
 
     @property
     def missed(self) -> list[Named]:
@@ -76,9 +86,10 @@ def judge_tax(name: str, seed: int) -> TaxFound:
         found = list(_name(merchant, today))
         rests = sum(bool(rest) for _, rest in found)
         named = frozenset(one for causes, _ in found for one in causes) | _name_other_documents(merchant)
+        listed = frozenset(_list_exceptions(merchant))
     wanted = {(row.outcome, row.id) for row in planted}
     wanted |= {(OTHER, row.id) for row in truth if OTHER in row.exceptions} | {(CHANGED, changed)}
-    return TaxFound(name, seed, frozenset(wanted), named, rests)
+    return TaxFound(name, seed, frozenset(wanted), named, rests, listed)
 
 
 def _name_other_documents(merchant: Merchant) -> frozenset[Named]:
@@ -86,6 +97,12 @@ def _name_other_documents(merchant: Merchant) -> frozenset[Named]:
     with merchant.installation.store.reading() as session:
         found = session.exec(select(ExceptionRow).where(col(ExceptionRow.code).in_([OTHER, CHANGED]))).all()
         return frozenset((row.code, str(row.resource_id if row.code == OTHER else row.doc_key)) for row in found)
+
+
+def _list_exceptions(merchant: Merchant) -> Iterator[tuple[str, str, str]]:
+    with merchant.installation.store.reading() as session:
+        for row in session.exec(select(ExceptionRow).where(col(ExceptionRow.code).in_(OF_TAX))):
+            yield row.code, row.severity, row.subject.partition(":")[2]
 
 
 def _import(merchant: Merchant, name: str, seed: int, at: datetime, unknown: set[str]) -> str:

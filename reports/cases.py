@@ -28,7 +28,7 @@ _MOST_CANDIDATES = 20
 _NO_DATE = date.max
 _NO_AMOUNT = -1
 _MOST_FOUND = 200
-_PAYMENTS = ("payment_intent", "charge")
+PAYMENTS = ("payment_intent", "charge")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def find_payment(session: Session, run: Run, resource_id: str, *, payout_id: str
     here = (table.filter(pc.equal(table["resource_id"], resource_id)) for table in near)
     lines = (row for table in here for row in chunks.to_rows(table))
     for line in chain(lines, chunks.find_lines(session, run, "resource_id", resource_id)):
-        if line["resource_type"] in _PAYMENTS:
+        if line["resource_type"] in PAYMENTS:
             return {**line, "connection": run.connection}
     return None
 

@@ -1,10 +1,10 @@
 """How payouts and exceptions stand in the newest runs: filtered, searched and one page at a time."""
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
@@ -34,6 +34,7 @@ _AGED = (
 )
 # Tables that name exceptions: those of the work list, those one run found.
 Findings: TypeAlias = type[ExceptionRow] | type[RunFinding]
+Sums: TypeAlias = dict[str, dict[str, int]]
 _RANKS = {severity: rank for rank, severity in enumerate(SEVERITIES)}
 _ITEM_OF_A_PAYOUT = "resource:%@%"
 
@@ -62,6 +63,8 @@ class ExceptionFilter:
     payout_id: str = ""
     # Those whose titles, as the reader sees them, hold what is searched.
     codes: tuple[str, ...] = ()
+    # Those that a decision which waits will open again: they stand among what is open.
+    reopening: tuple[str, ...] = ()
 
 
 def runs_now(session: Session, connections: Sequence[str], today: date) -> list[Run]:
@@ -107,12 +110,19 @@ def _show_exception(row: ExceptionRow) -> Row:
     return shown | {"exception_id": row.id, "fact_on": row.aged_from, "age_business_days": None}
 
 
-def total_at_risk(session: Session, listing: Listing, wanted: Wanted) -> dict[str, dict[str, int]]:
-    """Add up what is at risk in a filtered work list by currency, each peso once."""
+def total_at_risk(session: Session, listing: Listing, wanted: Wanted, later: "Later | None" = None) -> Sums:
+    """Add up what is at risk in a filtered work list by currency, each peso once; `later` as it will be."""
     stakes: dict[str, list[Stake]] = defaultdict(list)
-    columns = (col(getattr(ExceptionRow, name)) for name in ("connection", *Stake._fields))
-    for connection, *row in session.execute(ask(session, listing, wanted).with_only_columns(*columns).order_by(None)):
-        stakes[connection].append(Stake(*row))
+    columns = (col(getattr(ExceptionRow, name)) for name in ("connection", "id", *Stake._fields))
+    asked = ask(session, listing, wanted).with_only_columns(*columns).order_by(None)
+    for connection, identity, *row in session.execute(asked):
+        stake: Stake | None = Stake(*row)
+        if later is not None:
+            stake = later.find(connection, identity, Stake(*row))
+        if stake is not None:
+            stakes[connection].append(stake)
+    for connection, opened in later.opened.items() if later is not None else ():
+        stakes[connection] += opened
     sums: dict[str, int] = defaultdict(int)
     for own in stakes.values():
         for currency, total in add_up_risks(own).items():
@@ -142,7 +152,9 @@ def _exception_conditions(connections: Sequence[str], asked: ExceptionFilter) ->
     if asked.severity:
         conditions.append(col(ExceptionRow.severity) == asked.severity)
     if asked.state == "open":
-        conditions.append(col(ExceptionRow.resolved_on).is_(None))
+        is_open = col(ExceptionRow.resolved_on).is_(None)
+        again = [col(ExceptionRow.id).in_(asked.reopening)] if asked.reopening else []
+        conditions.append(sa.or_(is_open, *again))
     elif asked.state == "closed":
         conditions.append(col(ExceptionRow.resolved_on).is_not(None))
     if asked.owner is not None:
@@ -159,6 +171,23 @@ def _exception_conditions(connections: Sequence[str], asked: ExceptionFilter) ->
         customer = fold_cell(core_of(ExceptionRow).c.customer_name).contains(fold(asked.search), autoescape=True)
         conditions.append(sa.or_(*inside, customer, col(ExceptionRow.code).in_(asked.codes)))
     return conditions
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """What will become of exceptions in a list of one state: columns that change by id, and those that are new."""
+
+    state: str
+    changed: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    opened: Mapping[str, Sequence[Stake]]
+
+    def find(self, connection: str, identity: str, stake: Stake) -> Stake | None:
+        """Return an exception as it will be; None if it leaves the list."""
+        moved = self.changed.get(connection, {}).get(identity, {})
+        is_closed = moved.get("resolved_on") is not None
+        if "resolved_on" in moved and self.state != "all" and is_closed == (self.state == "open"):
+            return None
+        return stake._replace(**{name: moved[name] for name in moved.keys() & set(Stake._fields)})
 
 
 def only_gaps(run: Run) -> bool:

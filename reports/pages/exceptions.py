@@ -19,9 +19,9 @@ from reports.asking import AskedError, fold
 from reports.directory import MOST_ROWS, TooLongError
 from reports.export import Format
 from reports.files import MIME, Shape
-from reports.listing import Wanted
+from reports.listing import Listing, Wanted
 from reports.owners import find_owners
-from reports.pages import desk, lists, pending, staging
+from reports.pages import desk, lists, pending, pending_totals, staging
 from reports.pages.desk import BadQueryError
 from reports.pages.lists import Drawn
 from reports.pages.protection import need
@@ -83,7 +83,34 @@ def draw(session: Session, runs: Sequence[Run]) -> tuple[Drawn, ExceptionFilter]
         row["age_business_days"] = max(0, calendars[row["connection"]].days_between(row["fact_on"], until))
     back = request.query_string.decode() or "state=open"
     page = replace(drawn.page, rows=pending.on_exceptions(drawn.page.rows))
-    return replace(drawn, page=page, totals=standing.total_at_risk(session, listing, found), back=back), asked
+    totals, later = add_up(session, listing, asked, found)
+    return replace(drawn, page=page, totals=totals, later=None if later == totals else later, back=back), asked
+
+
+def add_up(
+    session: Session, listing: Listing, asked: ExceptionFilter, found: Wanted
+) -> tuple[standing.Sums, standing.Sums]:
+    """Add up what is at risk in a filtered list, as it is and with the decisions that wait.
+
+    What these will open is counted where nothing but connection, code and severity is asked of what is open.
+    """
+    published = replace(asked, reopening=())
+    totals = standing.total_at_risk(session, standing.work_list(published), found)
+    known = pending_totals.known_now(desk.names())
+    if not known:
+        return totals, totals
+    plain = ExceptionFilter(code=asked.code, severity=asked.severity)
+    opened = {
+        name: [
+            pending_totals.to_stake(one)
+            for one in waiting.opened.values()
+            if asked.code in {"", one.code} and asked.severity in {"", one.severity}
+        ]
+        for name, waiting in known.items()
+        if published == plain and not found.asked.conditions
+    }
+    changed = {name: waiting.changed for name, waiting in known.items()}
+    return totals, standing.total_at_risk(session, listing, found, standing.Later(asked.state, changed, opened))
 
 
 def read() -> tuple[ExceptionFilter, Wanted]:
@@ -100,6 +127,7 @@ def read() -> tuple[ExceptionFilter, Wanted]:
         closed_from=desk.day("closed_from"),
         payout_id=desk.args().get("payout", "")[:100],
         codes=tuple(code for code in Code if words and words in fold(phrases.code_title(code, language))),
+        reopening=tuple(pending.list_reopening()),
     )
     return asked, found
 

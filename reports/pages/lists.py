@@ -55,6 +55,8 @@ class Drawn:
     page: Page[Row]
     totals: Mapping[str, Mapping[str, int]]
     unsorted: Collection[str] = ()
+    # The sums with the decisions that wait, where these change any.
+    later: Mapping[str, Mapping[str, int]] | None = None
     # Leads from a row to its page, and from there back to this list.
     back: str = ""
 
@@ -117,13 +119,15 @@ def draw_report(
     *,
     silent: Collection[str] = (),
     mark: Callable[[Sequence[Row]], list[Row]] = list,
+    published: Selection | None = None,
 ) -> Drawn:
-    """Cut one page out of a report, with the sums of all that is filtered."""
+    """Cut one page out of a report, with the sums of all that is filtered; `published` is it without what waits."""
     number, name = desk.page_number(), selection.report.definition.name
     rows = selection.page((number - 1) * asked.size, asked.size).table.to_pylist()
     shown, choice = choose(name, selection.report.definition.columns, asked, silent)
     page = Page(mark(rows), number, len(selection.places), asked.size)
-    return Drawn(name, shown, choice, asked, page, selection.totals())
+    totals, later = (published or selection).totals(), selection.totals()
+    return Drawn(name, shown, choice, asked, page, totals, later=None if later == totals else later)
 
 
 def read(table: str, columns: Sequence[Column], own: Collection[str] = (), *, usual: int = 50) -> Asked:

@@ -17,6 +17,7 @@ from reports.columnar import Selection
 from reports.pages import desk, lists, pending, views
 from reports.pages.drawing import Bar, bars
 from reports.people import Role
+from reports.shapes.build import Report
 from reports.shapes.definitions import definition_of
 from reports.shapes.spans import Row, Span
 
@@ -43,21 +44,31 @@ _MOST_ITEMS = 500
 def index() -> ResponseReturnValue:
     asked = lists.read(_LIST, definition_of(_LIST).columns, OF_PAYOUTS)
     try:
-        drawn = lists.draw_report(find_shown(), asked, mark=pending.on_payouts)
+        published = columnar.read(desk.installation(), views.query(_LIST))
+        later = views.with_pending(published)
+        drawn = lists.draw_report(
+            _select(later), asked, mark=pending.on_payouts, published=None if later is published else _select(published)
+        )
     except NoRunError:
         drawn = lists.draw_nothing(_LIST, asked)
     status, span, box = desk.choice("status", STATUSES), desk.span(), lists.box(OF_PAYOUTS)
     return render_template("payouts.html", drawn=drawn, status=status, statuses=STATUSES, span=span, box=box)
 
 
-def find_shown() -> Selection:
-    """Find the payouts that are asked for, newest first; those that have no date yet are the newest."""
+def find_shown(*, is_pending: bool = False) -> Selection:
+    """Find the payouts that are asked for, as the newest runs say or with what waits for the next ones."""
+    published = columnar.read(desk.installation(), views.query(_LIST))
+    return _select(views.with_pending(published) if is_pending else published)
+
+
+def _select(report: Report) -> Selection:
+    """Filter payouts, newest first; those that have no date yet are the newest."""
     asked = lists.read(_LIST, definition_of(_LIST).columns, OF_PAYOUTS)
     if status := desk.choice("status", STATUSES):
         asked = replace(asked, conditions=(*asked.conditions, Condition(_STATE, (status,), is_whole=True)))
     if asked.sort is None:
         asked = replace(asked, sort=_DATE, is_descending=True)
-    return views.select(columnar.read(desk.installation(), views.query(_LIST)), asked)
+    return views.select(report, asked)
 
 
 @blueprint.get("/<payout_id>")

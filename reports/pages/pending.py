@@ -93,6 +93,11 @@ def on_exceptions(rows: Iterable[Row]) -> list[Row]:
     return found
 
 
+def list_reopening() -> list[str]:
+    """Return the exceptions that will be open again."""
+    return [key for one in pending_now().values() for key, later in one.changed.items() if _say(later) == REOPENS]
+
+
 def _figures(later: Mapping[str, object]) -> Row:
     return {name: later[name] for name in ("amount_at_risk", "severity") if name in later}
 

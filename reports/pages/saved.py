@@ -164,13 +164,13 @@ def count(name: str) -> tuple[int, dict[str, int]]:
             if name == "exceptions":
                 asked, found = exceptions.read()
                 listing = standing.work_list(asked)
-                totals = standing.total_at_risk(session, listing, found)
+                totals = exceptions.add_up(session, listing, asked, found)[1]
             else:
                 listing = LISTINGS[name]
                 found = lists.wanted(listing)
                 totals = listings.add_up(session, listing, found)
             return listings.count(session, listing, found), _first(totals)
-    chosen = payouts.find_shown() if name == "payout-summary" else select_shown(name)
+    chosen = payouts.find_shown(is_pending=True) if name == "payout-summary" else select_shown(name, is_pending=True)
     return len(chosen.places), _first(chosen.totals())
 
 

@@ -1,6 +1,6 @@
 """The first page of the morning: what ties out, what is open, what it is worth."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -17,10 +17,11 @@ from consumer.facts.messages import translate
 from reconcile.desk import casework, payers
 from reconcile.desk.payers import RuleState
 from reconcile.fiscal.calendar import Due, find_near
+from reconcile.rules.at_risk import Total
 from reconcile.tables.runs import Run
 from reports import bookkeeping, morning, operations, run_history, standing, trends
 from reports.morning import Change, News
-from reports.pages import desk, drawing, saved
+from reports.pages import desk, drawing, pending, pending_totals, saved
 from reports.pages.drawing import Chart
 from reports.pages.exceptions import warnings
 from reports.shapes import notation
@@ -33,6 +34,7 @@ _WHOLE_BPS = 10_000
 
 _NEWEST = 8
 _A_DAY = timedelta(days=1)
+OnRisk = Callable[[str, Mapping[str, Total]], Mapping[str, Total]]
 # How payouts stand that did not arrive and tie out, in the order in which they are said.
 _OTHERS = ("open", "incomplete", "no_bank", "not_due", "returned", "canceled")
 
@@ -67,14 +69,16 @@ class Risk:
     runs: Sequence[Run]
 
 
-def value_at_risk(shown: Sequence[Trend], runs: Mapping[str, Run]) -> dict[str, Risk]:
-    """Read the totals from the runs that the trends end with, so that both show the same number."""
+def value_at_risk(
+    shown: Sequence[Trend], runs: Mapping[str, Run], later: OnRisk = lambda _connection, total: total
+) -> dict[str, Risk]:
+    """Read the totals from the runs that the trends end with; `later` says what they will be."""
     found: dict[str, Risk] = {}
     for part in shown:
         run, last = runs.get(part.connection.name), part.days[-1] if part.days else None
         if run is None or last is None or last.number != run.number:
             continue
-        for currency, total in last.at_risk.items():
+        for currency, total in later(part.connection.name, last.at_risk).items():
             before = found.get(currency, Risk(0, 0, ()))
             found[currency] = Risk(
                 before.amount + total.amount, before.exceptions + total.exceptions, [*before.runs, run]
@@ -87,9 +91,11 @@ def show() -> ResponseReturnValue:
     with desk.installation().store.reading() as session:
         runs = standing.runs_now(session, desk.names(), desk.today())
         today = max((run.as_of for run in runs), default=desk.today())
-        statuses = standing.payouts_by_status(session, runs)
-        codes = standing.open_by_code(session, desk.names())
-        newest = standing.newest_payouts(session, runs, _NEWEST)
+        published = standing.payouts_by_status(session, runs)
+        statuses = pending_totals.on_statuses(session, runs, published)
+        open_codes = standing.open_by_code(session, desk.names())
+        codes = pending_totals.on_codes(session, desk.names(), open_codes)
+        newest = pending.on_payouts(standing.newest_payouts(session, runs, _NEWEST))
         gaps = operations.gaps_open(session, desk.names())
         arrived = operations.count_received(session, desk.names(), desk.now() - _A_DAY)
         shown = [trend(session, connection) for connection in desk.connections()]
@@ -99,8 +105,8 @@ def show() -> ResponseReturnValue:
         waiting = bookkeeping.waiting_approvals(session, desk.names(), now=desk.now())
         rules = payers.list_to_decide(session, desk.names())
         complete = [(c.name, complete_until(session, c.name, trends.EVENTS)) for c in desk.connections()]
-        first = morning.find_first(session, desk.names(), today)
-        answers = morning.find_to_answer(session, desk.names())
+        first = pending.on_exceptions(morning.find_first(session, desk.names(), today))
+        answers = pending.on_exceptions(morning.find_to_answer(session, desk.names()))
         news = morning.find_news(session, runs, desk.reader().person_id)
         duties = [(own, due) for own in desk.connections() for due in _find_due(session, own)]
     return render_template(
@@ -116,10 +122,13 @@ def show() -> ResponseReturnValue:
         codes=codes,
         newest=newest,
         settled=_count(statuses, "closed"),
+        was_settled=_count(published, "closed"),
+        was_open=sum(row.count for row in open_codes),
         total=sum(row.payouts for row in statuses),
         others={status: number for status in _OTHERS if (number := _count(statuses, status))},
         missing=sum(run_history.missing_streams(run) for run in runs),
-        risk=value_at_risk(shown, by_name),
+        risk=value_at_risk(shown, by_name, pending_totals.on_risk),
+        was_risk=value_at_risk(shown, by_name),
         gaps=gaps,
         arrived=arrived,
         trends=[part for part in shown if part.days],

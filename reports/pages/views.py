@@ -12,7 +12,7 @@ from reports import catalogue, columnar, standing
 from reports.asking import Asked, AskedError
 from reports.catalogue import NoRunError
 from reports.columnar import Selection
-from reports.pages import desk, lists, pending
+from reports.pages import desk, lists, pending, pending_totals
 from reports.pages.desk import BadQueryError
 from reports.pages.drawing import Bar, bars
 from reports.pages.words import refusal
@@ -69,25 +69,40 @@ def show(place: str) -> ResponseReturnValue:
     except NoRunError as error:
         reason = refusal(error.message, desk.language())
         return render_template("view.html", report=None, place=place, name=PLACES[place], reason=reason)
-    owed, too_much = sides(whole) if place in _AGED else (whole, None)
+    published, too_much = sides(whole) if place in _AGED else (whole, None)
+    owed = with_pending(published)
     silent = silent_columns(whole)
     return render_template(
         "view.html",
         report=whole,
         place=place,
         name=PLACES[place],
-        drawn=lists.draw_report(select(owed, asked), asked, silent=silent, mark=pending.on_report),
+        drawn=lists.draw_report(
+            select(owed, asked),
+            asked,
+            silent=silent,
+            mark=pending.on_report,
+            published=None if owed is published else select(published, asked),
+        ),
         ageing=draw_ageing(add_up_ages(owed)) if place in _AGED else (),
         credits=lists.draw_report(select(too_much, credit_asked), credit_asked, silent=silent) if too_much else None,
         box=lists.box(OF_REPORTS),
     )
 
 
-def select_shown(name: str) -> Selection:
-    """Find what an address asks of a report; of receivables, what customers owe."""
+def select_shown(name: str, *, is_pending: bool = False) -> Selection:
+    """Find what an address asks of a report, of receivables what customers owe; `is_pending` as it will be."""
     asked = lists.read(name, definition_of(name).columns, OF_REPORTS, usual=ROWS)
     whole = columnar.read(desk.installation(), query(name))
-    return select(sides(whole)[0] if name in _AGED else whole, asked)
+    shown = sides(whole)[0] if name in _AGED else whole
+    return select(with_pending(shown) if is_pending else shown, asked)
+
+
+def with_pending(report: Report) -> Report:
+    """Return a report with the decisions that wait for the next runs, if any change it."""
+    with desk.installation().store.reading() as session:
+        runs = standing.runs_now(session, desk.names(), desk.today())
+    return pending_totals.on_report(report, runs)
 
 
 def query(name: str) -> Query:

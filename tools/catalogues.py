@@ -235,7 +235,9 @@ def _find_declared() -> Iterator[tuple[str, str, set[str] | None]]:
         ("consumer/facts/alarms.py", f"{part}.{kind}", None) for kind in CAUSES for part in ("alarm", "alarm_do")
     )
     yield from (("consumer/alarms/states.py", f"alarm_kind.{kind}", set()) for kind in Kind)
-    yield from (("consumer/alarms/wording.py", f"alarm.subject_{kind}", set()) for kind in ("digest", "test"))
+    yield from (
+        ("consumer/alarms/wording.py", f"alarm.subject_{kind}", set()) for kind in ("digest", "mention", "test")
+    )
     yield from (("reconcile/rules/outcomes.py", code.value, set()) for code in Failure)
     yield from _find_of_tax()
     yield from (("reconcile/closing/figures.py", code, set(names)) for code, names in FIGURES.items())

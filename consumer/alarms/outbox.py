@@ -12,7 +12,7 @@ from sqlmodel import Session, col
 
 from consumer.alarms.outbound import NotSentError
 from consumer.alarms.sending import send
-from consumer.alarms.targets import Target
+from consumer.alarms.targets import Target, find_person
 from consumer.alarms.wording import Content
 from consumer.facts.installation import Installation
 from consumer.facts.messages import say_stored
@@ -84,7 +84,8 @@ def _claim(store: Store, *, now: datetime) -> _Claimed | None:
 
 
 def _send_one(installation: Installation, targets: dict[str, Target], message: _Claimed, now: datetime) -> bool:
-    target, message_id = targets.get(message.channel), f"cuadre-{message.made_at:%Y%m%d%H%M}-{message.id}"
+    target = targets.get(message.channel) or find_person(message.channel, installation.settings)
+    message_id = f"cuadre-{message.made_at:%Y%m%d%H%M}-{message.id}"
     values: dict[str, object]
     try:
         send(target, json.loads(message.content), installation.settings, message_id=message_id, now=now)

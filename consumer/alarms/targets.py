@@ -8,6 +8,7 @@ from email.utils import parseaddr
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from consumer.facts.addresses import is_on_this_machine
+from consumer.facts.alarms import PERSON
 from consumer.facts.messages import LANGUAGES
 from consumer.facts.settings import PREFIX, ConfigError, Settings
 
@@ -65,6 +66,15 @@ def read_targets(settings: Settings) -> dict[str, Target]:
             raise ConfigError(f"{_NAME}: address {place} stands there twice")
         found[target.name] = target
     return found
+
+
+def find_person(channel: str, settings: Settings) -> Mail | None:
+    """Return a channel that is a person's own address; None if it is none, or no server takes mail."""
+    kind, _, address = channel.partition(" ")
+    if kind != PERSON or settings.smtp_url is None or parseaddr(address)[1] != address or "@" not in address:
+        return None
+    server = _to_server(settings.smtp_url.get_secret_value())
+    return Mail(channel, address, settings.connection("main").country.language, server)
 
 
 def _to_target(url: str, place: int, server: Server | None, settings: Settings) -> Target:

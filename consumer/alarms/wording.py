@@ -98,7 +98,7 @@ def write(content: Content, settings: Settings, language: str) -> Text:
     for one, sentence in zip(alarms, said, strict=True):
         lines += ["", *_write_alarm(one, sentence, settings, language)]
     if settings.public_url:
-        lines += ["", f"{settings.public_url}/alarms"]
+        lines += ["", settings.public_url + content.get("path", "/alarms")]
     return Text(f"[Cuadre] {subject}", "\n".join(lines) + "\n")
 
 

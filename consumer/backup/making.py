@@ -25,7 +25,7 @@ from consumer.facts.tables.jobs import SharedFile
 from consumer.facts.work import Completion, WorkError
 
 # What must survive of the data folder; uploads that wait for their reader need not.
-PLACES = ("reports", "runs", "statements", "mappings", "calendars", "evidence")
+PLACES = ("reports", "runs", "statements", "mappings", "calendars", "evidence", "attachments")
 _ACCOUNTS = "accounts.toml"
 CERTIFICATE = ".certificate.json"
 _NAME, _TIMES = re.compile(r"cuadre-\d{8}T\d{6}Z\.tar\.gz"), "cuadre-%Y%m%dT%H%M%SZ.tar.gz"

@@ -1,5 +1,6 @@
 """Alarms as every room raises them: a cause with its severity, how much it covers and what that is worth."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,6 +9,11 @@ from enum import StrEnum
 from sqlmodel import Session
 
 from consumer.facts.installation import Connection
+from consumer.facts.messages import Message
+from consumer.facts.tables.alarms import AlarmMessage
+
+# A channel that is one person: this word, a blank and the mail address.
+PERSON = "person"
 
 
 class Severity(StrEnum):
@@ -46,6 +52,13 @@ CAUSES = {
     "channel": Severity.MEDIUM,
     "tax_duty": Severity.MEDIUM,
 }
+
+
+def tell_person(session: Session, address: str, lines: Sequence[Message], path: str, *, now: datetime) -> None:
+    """Store a mail of some lines for one person, with the page it is about; it goes out where a server takes mail."""
+    content = {"kind": "mention", "headline": [line.to_text() for line in lines], "alarms": [], "path": path}
+    channel, text = f"{PERSON} {address}", json.dumps(content)
+    session.add(AlarmMessage(channel=channel, kind="mention", content=text, made_at=now, next_try_at=now))
 
 
 @dataclass(frozen=True, slots=True)

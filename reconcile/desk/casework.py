@@ -71,6 +71,12 @@ def unseen(session: Session, connections: Collection[str], login: str) -> Sequen
     return session.exec(select(Mention).where(*mine).order_by(col(Mention.comment_id).desc())).all()
 
 
+def find_named(session: Session, connection: str, exception_id: str, *, at: datetime) -> Sequence[str]:
+    """Return the logins that comments of one moment name."""
+    mine = (Mention.connection == connection, Mention.exception_id == exception_id, Mention.at == at)
+    return session.exec(select(Mention.login).where(*mine).order_by(Mention.login)).all()
+
+
 def find_comments(session: Session, connection: str, exception_id: str) -> dict[str, str]:
     """Return the texts of an exception's comments by number."""
     mine = (ExceptionComment.connection == connection, ExceptionComment.exception_id == exception_id)

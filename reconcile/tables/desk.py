@@ -3,7 +3,7 @@
 from datetime import date, datetime
 
 import sqlalchemy as sa
-from sqlalchemy import Index
+from sqlalchemy import Index, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
 from consumer.facts.tables.types import minor_units, moment
@@ -76,6 +76,22 @@ class ExceptionComment(SQLModel, table=True):
     at: datetime = moment(optional=False)
     author: str
     text: str
+
+
+class Attachment(SQLModel, table=True):
+    """A file that a person added to an exception; its bytes lie in the archive under their digest."""
+
+    __tablename__ = "exception_attachment"
+    __table_args__ = (UniqueConstraint("connection", "exception_id", "sha256"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    connection: str
+    exception_id: str
+    name: str
+    size: int
+    sha256: str
+    who: str
+    at: datetime = moment(optional=False)
 
 
 class Mention(SQLModel, table=True):

@@ -25,8 +25,10 @@ from consumer.facts.tables.jobs import SharedFile, Tick, TickState
 from consumer.facts.tables.provider import AccountMovement, AccountStatement, LinkMovement
 from consumer.facts.tables.sync import ERASED_DOCUMENT, StatementDocument
 from consumer.facts.tables.types import core_of
+from reconcile.desk import attachments
 from reconcile.kept import snapshots
 from reconcile.tables.closing import Period
+from reconcile.tables.desk import Attachment, ExceptionRow
 from reports import people
 from reports.erasing.declared import PACKED, REWRITTEN, columns_of, list_tables
 from reports.erasing.finding import ErasureError, Person, find_person, search
@@ -135,6 +137,7 @@ class Erasing:
     def drop_files(self) -> None:
         """Delete what cannot be rewritten: files that wait for a reader, and statements with the person's movements."""
         root = self.installation.settings.files_dir
+        self._drop_attachments()
         evidence, statements = self._find_files()
         for name in (*WAITING, *evidence, *statements):
             path = root / name
@@ -147,10 +150,29 @@ class Erasing:
             gone = sa.update(core_of(StatementDocument)).where(col(StatementDocument.path).in_(statements))
             session.execute(gone.values(path=None, problem=ERASED_DOCUMENT))
 
+    def _drop_attachments(self) -> None:
+        """Delete what people added to exceptions about the person; a file that another exception has too stays."""
+        with self.installation.store.transaction() as session:
+            rows = self._find_attachments(session)
+            for row in rows:
+                session.delete(row)
+            session.flush()
+            attachments.drop_unused(session, self.installation, [row.sha256 for row in rows])
+
+    def _find_attachments(self, session: Session) -> list[Attachment]:
+        same = (
+            col(ExceptionRow.connection) == col(Attachment.connection),
+            col(ExceptionRow.id) == col(Attachment.exception_id),
+        )
+        found = session.execute(sa.select(Attachment, ExceptionRow).join(ExceptionRow, sa.and_(*same))).all()
+        return [row for row, about in found if self.person.is_about(_names_of(about), about.connection)]
+
     def count_dropped(self) -> Counter[str]:
         """Return how many files `drop_files` deletes, by folder."""
         root = self.installation.settings.files_dir
         waiting = Counter(place for place in WAITING for path in (root / place).rglob("*") if path.is_file())
+        with self.installation.store.reading() as session:
+            waiting += Counter({attachments.PLACE: len(self._find_attachments(session))})
         return waiting + Counter(name.partition("/")[0] for names in self._find_files() for name in names)
 
     def _find_files(self) -> tuple[list[str], list[str]]:
@@ -190,6 +212,10 @@ class Erasing:
                 if kind == FILE:
                     row = sa.update(core_of(ReportFile)).where(col(ReportFile.path) == name)
                     connection.execute(row.values(sha256=digest_file(root / name)))
+
+
+def _names_of(about: ExceptionRow) -> list[str | None]:
+    return [about.resource_id, about.doc_key, about.subject.partition(":")[2]]
 
 
 def _leaves_within(cells: Sequence[str]) -> Iterator[str]:

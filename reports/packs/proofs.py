@@ -10,6 +10,7 @@ from sqlmodel import Session, col
 
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import RefusalError, translate, word
+from reconcile.desk.attachments import list_attachments
 from reconcile.kept import chunks
 from reconcile.kept.records import read_summary
 from reconcile.tables.desk import Decision, ExceptionRow
@@ -166,6 +167,11 @@ def _draw_people(paper: "Paper", session: Session, connection: Connection, lines
     if exceptions:
         paper.heading(title_of("exceptions", language))
         paper.facts([_say_exception(one, language) for one in exceptions])
+    files = [file for one in exceptions for file in list_attachments(session, connection.name, one.id)]
+    if files:
+        paper.heading(translate("Files", language))
+        rows = [(notation.format_moment(file.at, language, zone), join_name(file.who, file.name)) for file in files]
+        paper.facts([row for file, said in zip(files, rows, strict=True) for row in (said, ("SHA-256", file.sha256))])
     decisions = _select(session, Decision, connection, lines)
     paper.heading(title_of("decisions", language))
     rows = [(notation.format_moment(one.at, language, zone), _say_decision(one, language)) for one in decisions]

@@ -15,6 +15,7 @@ _LARGEST = {
     "exceptions.take_sheet": LARGEST + _FORM,
     "deliveries.take": LARGEST + _FORM,
     "disputes.keep": LARGEST + _FORM,
+    "case.attach": LARGEST + _FORM,
     # An archive is written to the disk as it comes.
     "packs.check": 20 * LARGEST + _FORM,
 }

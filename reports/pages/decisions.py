@@ -3,17 +3,21 @@
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import date
+from pathlib import Path
 
 import sqlalchemy as sa
-from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
+from flask import Blueprint, Response, abort, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlmodel import Session
 
+from consumer.facts.alarms import tell_person
 from consumer.facts.clock import local_date
 from consumer.facts.installation import Connection
-from consumer.facts.messages import translate
+from consumer.facts.messages import Message, translate
 from consumer.facts.money import MoneyError, to_minor
-from reconcile.desk import casework, decisions
+from reconcile.books.intake import to_safe_name
+from reconcile.desk import attachments, casework, decisions
+from reconcile.desk.attachments import LARGEST, Given
 from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
 from reconcile.fiscal.families import find_family
 from reconcile.tables.desk import ExceptionRow
@@ -68,6 +72,47 @@ def _note_seen(connection: str, exception_id: str) -> None:
         casework.see(session, connection, exception_id, desk.reader().name, at=desk.now())
 
 
+@case.get("/<connection>/<exception_id>/files/<int(max=2147483647):number>")
+def download(connection: str, exception_id: str, number: int) -> ResponseReturnValue:
+    """Send a file as it was kept, never for the browser to show."""
+    desk.find_connection(connection)
+    with desk.installation().store.reading() as session:
+        row = attachments.find(session, connection, exception_id, number) or abort(404)
+    try:
+        content = attachments.read(desk.installation(), row)
+    except DecisionError as error:
+        flash(refusal(error.message, desk.language()), "alert")
+        return _back_to_case(connection, exception_id)
+    answer = Response(content, mimetype=attachments.find_type(row.name, content))
+    answer.headers.set("Content-Disposition", "attachment", filename=row.name)
+    return answer
+
+
+@case.post("/<connection>/<exception_id>/files")
+def attach(connection: str, exception_id: str) -> ResponseReturnValue:
+    """Keep a file that the reader chose with an exception."""
+    need(Role.FINANCE)
+    desk.find_connection(connection)
+    given = request.files.get("file")
+    name = to_safe_name(Path((given.filename or "").replace("\\", "/")).name) if given else ""
+
+    def act(session: Session, signed: Signature) -> None:
+        if given is None or not given.filename:
+            raise DecisionError("Choose a file first.")
+        chosen = Given(name, given.read(LARGEST + 1), signed.author, signed.at)
+        attachments.attach(session, desk.installation(), connection, exception_id, chosen)
+
+    refused = take_decision(act, reason="a file")
+    flash(refused or translate("done.attach", desk.language()), "alert" if refused else "done")
+    return _back_to_case(connection, exception_id)
+
+
+def _back_to_case(connection: str, exception_id: str) -> ResponseReturnValue:
+    """Lead to the exception; the list that the reader came from stays behind the page."""
+    back = request.args.get("list")
+    return redirect(url_for("case.show", connection=connection, exception_id=exception_id, list=back))
+
+
 @case.post("/<connection>/<exception_id>/<action>")
 def decide(connection: str, exception_id: str, action: str) -> ResponseReturnValue:
     """Take one decision; refuse a stale or impossible one with the reason."""
@@ -84,9 +129,7 @@ def decide(connection: str, exception_id: str, action: str) -> ResponseReturnVal
             return show_case(connection, exception_id)
     else:
         flash(translate(f"done.{action}", desk.language()), "done")
-    # The list that the reader came from stays behind the page.
-    back = request.args.get("list")
-    return redirect(url_for("case.show", connection=connection, exception_id=exception_id, list=back))
+    return _back_to_case(connection, exception_id)
 
 
 def decide_one(action: str, connection: str, exception_id: str, *, version: int) -> str | None:
@@ -118,6 +161,22 @@ def _comment(session: Session, connection: str, exception_id: str, signed: Signa
     logins = [login for login, is_active in find_owners(session, connection).items() if is_active]
     said = Signature(signed.author, request.form.get("text", ""), signed.at)
     casework.comment(session, connection, exception_id, said, logins=logins)
+    if desk.installation().settings.smtp_url is not None:
+        _tell_named(session, connection, exception_id, said)
+
+
+def _tell_named(session: Session, connection: str, exception_id: str, said: Signature) -> None:
+    """Put a mail out for each person whom a comment names; what they wrote stays on the page."""
+    row = session.get_one(ExceptionRow, (connection, exception_id))
+    lines = [Message("casework.named_by", {"who": said.author}), Message(f"title.{row.code}")]
+    path = url_for("case.show", connection=connection, exception_id=exception_id)
+    for login in casework.find_named(session, connection, exception_id, at=said.at):
+        if "@" in login:
+            tell_person(session, login, lines, path, now=said.at)
+
+
+def _detach(session: Session, connection: str, exception_id: str, signed: Signature, _version: int) -> None:
+    attachments.detach(session, desk.installation(), connection, exception_id, _form_number("number"), signed)
 
 
 def _resolve(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
@@ -171,7 +230,7 @@ EDITS: dict[str, Decide] = {
     "resolve": _resolve,
     "reopen": _reopen,
 }
-_SELF_EXPLAINING = ("assign", "comment", "due", "note")
+_SELF_EXPLAINING = ("assign", "comment", "detach", "due", "note")
 ACTIONS: dict[str, Decide] = {
     **EDITS,
     "match": _match_named,
@@ -181,6 +240,7 @@ ACTIONS: dict[str, Decide] = {
     "withdraw": _about_a_pair(decisions.withdraw),
     "adjust": _adjust,
     "comment": _comment,
+    "detach": _detach,
 }
 
 

@@ -12,7 +12,7 @@ import pytest
 from consumer.alarms.outbound import NotSentError
 from consumer.alarms.sending import send
 from consumer.alarms.states import Change, Kind
-from consumer.alarms.targets import read_targets
+from consumer.alarms.targets import find_person, read_targets
 from consumer.alarms.wording import Content, content_of, sentence_of, write
 from consumer.facts.alarms import CAUSES
 from consumer.facts.messages import LANGUAGES, Message
@@ -73,6 +73,30 @@ def test_a_mail_arrives_over_every_line(post: StartPost, alarmed: MakeSettings, 
         "\nhttps://pay.tienda.test/alarms\n"
     )
     assert server.logins == ([("ops", PASSWORD)] if login else [])
+
+
+def test_a_person_named_in_a_comment_gets_a_mail(post: StartPost, alarmed: MakeSettings) -> None:
+    """It says who names them, in which exception, and leads there; no other text is a person's address."""
+    server = post("smtp")
+    settings = alarmed(smtp_url=f"smtp://127.0.0.1:{server.port}", public_url="https://pay.tienda.test")
+    said = [Message("casework.named_by", {"who": "ana@tienda.test"}), Message("title.PAYMENT_NO_INVOICE")]
+    content = {
+        "kind": "mention",
+        "headline": [one.to_text() for one in said],
+        "alarms": [],
+        "path": "/exceptions/main/1",
+    }
+
+    send(find_person("person luz@tienda.test", settings), content, settings, message_id="cuadre-1", now=NOW)
+
+    (mail,) = server.mails
+    assert (mail["To"], mail["Subject"]) == ("luz@tienda.test", "[Cuadre] Le mencionan en un comentario")
+    assert body_of(mail) == (
+        "ana@tienda.test le menciona en un comentario:\nPago sin documento\n\nhttps://pay.tienda.test/exceptions/main/1\n"
+    )
+    assert [find_person(name, settings) for name in ("person luz", "mail tienda.test 12", "person a@b, c@d")] == [
+        None
+    ] * 3
 
 
 def test_a_mail_may_be_in_english(post: StartPost, alarmed: MakeSettings) -> None:

@@ -10,6 +10,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from consumer.facts.tables.disputes import Evidence
 from consumer.facts.tables.sync import StatementDocument
+from reconcile.tables.desk import Attachment
 from reports import archive
 from reports.erasing.erase import erase_again
 from reports.files import Shape
@@ -77,6 +78,23 @@ def test_a_file_of_two_people_goes_with_the_second(lived: Installation) -> None:
     assert counts["evidence"] == 1
     erased = call(lived, "erase", "cus_z", "--yes")
     assert (erased.exit_code, path.exists()) == (0, False), erased.output
+
+
+def test_files_of_exceptions_about_the_person_are_deleted(lived: Installation) -> None:
+    """The file and its row go; a file that an exception of another has too stays with that one."""
+    world, root = World(lived.store), lived.settings.files_dir
+    for exception, sha256 in (("ex_1", "a" * 64), ("ex_1", "b" * 64), ("ex_of_another", "b" * 64)):
+        world.keep(Attachment(connection="main", exception_id=exception, name="a.pdf", size=1, sha256=sha256,
+                              who="ana", at=AT))  # fmt: skip
+        (root / "attachments").mkdir(exist_ok=True)
+        (root / "attachments" / sha256).write_bytes(b"%PDF-")
+    counts = {row["place"]: row["changed"] for row in rows_of(call(lived, "erase", RUT, "--dry-run", "--json"))}
+    assert counts["attachments"] == 2
+    erased = call(lived, "erase", RUT, "--yes")
+    assert erased.exit_code == 0, erased.output
+    assert [path.name for path in (root / "attachments").iterdir()] == ["b" * 64]
+    with lived.store.reading() as session:
+        assert [one.exception_id for one in session.exec(select(Attachment))] == ["ex_of_another"]
 
 
 def test_a_rerun_compares_amounts_and_outcomes(lived: Installation) -> None:

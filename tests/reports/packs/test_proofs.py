@@ -12,6 +12,7 @@ from flask.testing import FlaskClient
 
 from consumer.facts.installation import Installation
 from cuadre import Commands
+from reconcile.tables.desk import Attachment
 from reports import frames
 from reports.names import name_merchant
 from reports.packs import proofs
@@ -30,6 +31,15 @@ def make(installation: Installation, subject: Subject, language: str = "es-CL") 
     with installation.store.reading() as session:
         (run,) = frames.latest_runs(session, ["main"], today=TODAY)
         return prove(installation, session, run, connection, Asked(subject, language, AT))
+
+
+def test_a_proof_lists_the_files_of_its_exceptions(reconciled: Installation) -> None:
+    """Who added which file to an exception about its lines, with the digest of the file."""
+    with reconciled.store.transaction() as session:
+        session.add(Attachment(connection="main", exception_id="00aa00aa00aa00aa", name="recibo.pdf", size=5,
+                               sha256="f00d" * 16, who="ana@tienda.test", at=AT))  # fmt: skip
+    text = make(reconciled, Subject(payout_id="po_1")).decode("latin-1")
+    assert [word for word in ("Archivos", "recibo.pdf", "f00d" * 16) if word not in text] == []
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ SAMPLES = {
 # No pages of their own: files, JSON, doors, and outcomes that exist only after a form.
 NO_PAGES = {
     "api", "pages", "static", "login", "downloads.download", "downloads.download_archived", "downloads.show_order",
-    "disputes.download", "packs.proof", "exceptions.sheet", "bulk.outcome", "operations.show_replayed",
+    "disputes.download", "case.download", "packs.proof", "exceptions.sheet", "bulk.outcome", "operations.show_replayed",
     "books.show_upload", "payers.index",
 }  # fmt: skip
 

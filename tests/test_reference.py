@@ -73,12 +73,50 @@ def test_documents_name_only_commands_that_exist(document: Path) -> None:
     assert unknown == []
 
 
+def typed_lines(text: str) -> Iterator[str]:
+    """Yield what a document tells the reader to type: spans of code, and lines of blocks without their comments."""
+    for block in re.findall(r"```(?:sh)?\n(.*?)```", text, re.DOTALL):
+        yield from (line.partition("#")[0] for line in block.splitlines())
+    yield from re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_documents_name_only_options_that_exist(document: Path) -> None:
+    """Each option written behind a command is one of that command."""
+    options = {name: {word for one in command.params for word in one.opts} for name, command in commands()}
+    wrong = []
+    for line in typed_lines(document.read_text(encoding="utf-8")):
+        words = re.sub(r"^(sudo )?(\S*/bin/)?", "", line.strip()).split()
+        name = next((" ".join(words[:n]) for n in (3, 2) if " ".join(words[:n]) in options), None)
+        given = {word.partition("=")[0] for word in words if re.fullmatch(r"--[a-z-]+(=.*)?", word)}
+        if name is not None and given - options[name] - {"--help", "--version"}:
+            wrong.append(line)
+    assert wrong == []
+
+
 def test_readme_names_only_targets_that_exist() -> None:
     """Every make target of the README is in the Makefile."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     named = set(re.findall(r"(?:`|^)make ([a-z-]+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE))
 
     assert named - targets == set()
+
+
+def anchors(document: Path) -> set[str]:
+    """Return what links into a document may name: its headings, as they become addresses."""
+    headings = re.findall(r"^#+ (.+)$", document.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_links_to_headings_lead_to_one() -> None:
+    """A heading that moved or was renamed takes the links to it along."""
+    broken = [
+        (document.name, f"{target}#{anchor}")
+        for document in DOCUMENTS
+        for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", document.read_text(encoding="utf-8"))
+        if anchor not in anchors(document.parent / target if target else document)
+    ]
+    assert broken == []
 
 
 def test_links_between_documents_lead_somewhere() -> None:

@@ -6,9 +6,10 @@ import click
 import sqlalchemy as sa
 from sqlmodel import col
 
-from consumer.commands.terminal import Moment, json_option, limit_option, print_rows, say
+from consumer.commands.terminal import CommandError, Moment, json_option, limit_option, print_rows, say
 from consumer.facts.clock import to_utc, utc_now
 from consumer.facts.installation import Installation, OpenInstallation
+from consumer.facts.work import Completion
 from reports.commands.people import changing
 from reports.keys import Scope, create_token, make_first_link, revoke_token, state_of_token
 from reports.people import Role
@@ -42,6 +43,8 @@ def tokens_create(
     names: tuple[str, ...],
 ) -> None:
     """Make a token and print it; it cannot be shown again."""
+    if set(scopes) == {Scope.BOOKS} and not Role(role).may(Role.FINANCE):
+        raise CommandError("scope books alone opens nothing to a viewer: give --role finance", Completion.MISUSED)
     wanted, installation = tuple(map(Scope, scopes)) or tuple(Scope), open_installation()
     zone = installation.settings.all_connections[0].country.zone
     with changing(installation, "token", name) as session:

@@ -108,7 +108,8 @@ def _refuse_strangers() -> ResponseReturnValue | None:
         if request.url_rule is None:
             # No such page, or none that takes this method: a login would lead nowhere.
             return None
-        if request.blueprint in _FOR_MACHINES and "session" not in request.cookies:
+        is_program = "Authorization" in request.headers or "session" not in request.cookies
+        if request.blueprint in _FOR_MACHINES and is_program:
             return Response("a login or a valid token is needed\n", 401, {"WWW-Authenticate": "Bearer"}, "text/plain")
         wanted = request.full_path.rstrip("?") if request.method == "GET" else None
         return redirect(url_for("login.form", next=wanted if wanted != "/" else None))

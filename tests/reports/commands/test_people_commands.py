@@ -156,6 +156,15 @@ def test_a_token_ends_on_its_day(run: Run, reconciled: Installation) -> None:
     assert token not in line
 
 
+def test_a_token_for_books_needs_a_role_that_may_write(run: Run) -> None:
+    """One that could open nothing is not made; the line says which role it needs."""
+    refused = run("tokens", "create", "erp", "--scope", "books")
+    assert (refused.exit_code, refused.stderr) == (
+        2, "Error: scope books alone opens nothing to a viewer: give --role finance\n",
+    )  # fmt: skip
+    assert run("tokens", "create", "erp", "--scope", "books", "--role", "finance").exit_code == 0
+
+
 @pytest.mark.parametrize(
     "args", [("enable",), ("unlock",), ("totp-reset",), ("end-sessions",), ("password",), ("sessions",)]
 )

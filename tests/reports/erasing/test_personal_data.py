@@ -50,7 +50,7 @@ def test_what_is_kept_is_shown() -> None:
 
 def test_the_page_for_operators_names_every_place() -> None:
     """docs/operate.md has each table and folder that holds something of people."""
-    page = (ROOT / "docs" / "operate.md").read_text("utf-8").partition("## Personal data")[2].partition("## Backups")[0]
+    page = (ROOT / "docs" / "operate.md").read_text("utf-8").partition("## Personal data")[2]
     declared = read_declared()
     assert [name for name in (*declared["tables"], *declared["files"]) if f"`{name}`" not in page] == []
 

@@ -256,9 +256,11 @@ def test_a_token_opens_downloads_and_nothing_else(reconciled: Installation, app:
     assert app.test_client().get("/payouts", headers=headers).status_code == 403
     with reconciled.store.transaction() as session:
         revoke_token(session, "erp", now=utc_now())
-    refused = app.test_client().get("/reports/control.csv", headers=headers)
+    refused, with_cookies = app.test_client().get("/reports/control.csv", headers=headers), app.test_client()
     assert refused.status_code == 401
     assert refused.headers["WWW-Authenticate"] == "Bearer"
+    with_cookies.set_cookie("session", "of an earlier answer")
+    assert with_cookies.get("/reports/control.csv", headers=headers).status_code == 401
 
 
 def test_settings_show_no_secret(client: FlaskClient) -> None:

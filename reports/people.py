@@ -225,6 +225,14 @@ def login(
     return user
 
 
+def hold(session: Session, proven: User) -> User:
+    """Return the person as they are, locked; raise LoginRefusedError if the password that was proven is another now."""
+    user = session.get_one(User, id_of(proven), with_for_update=True)
+    if user.password_hash != proven.password_hash or user.disabled_at is not None:
+        raise LoginRefusedError
+    return user
+
+
 def _begin(session: Session, origin: attempts.Origin, user: User | None, visitor: Visitor, *, now: datetime) -> bool:
     """Count an attempt and return whether it comes from a known device, which neither waits nor counts."""
     if attempts.is_known(session, visitor.device, _NO_PERSON if user is None else id_of(user), now=now):

@@ -27,10 +27,10 @@ def show() -> ResponseReturnValue:
 @blueprint.post("/password")
 def change_password() -> ResponseReturnValue:
     """Take the password there was and the new one, end every session, and begin another here."""
-    _prove()
+    proven = _prove()
     password_hash = people.hash_password(request.form.get("new_password", ""))
     with desk.installation().store.transaction() as session:
-        user = _own(session)
+        user = people.hold(session, proven)
         people.set_password(session, user, password_hash, now=desk.now())
     login.open_session(user)
     return _done("change password", "done.own_password")
@@ -39,9 +39,10 @@ def change_password() -> ResponseReturnValue:
 @blueprint.post("/second-factor")
 def begin() -> ResponseReturnValue:
     """Make a secret for the device, which counts once a code of it was given."""
-    user_id = _prove()
+    proven = _prove()
     with desk.installation().store.transaction() as session:
-        second_factor.begin(session, desk.installation().settings, user_id, now=desk.now())
+        user = people.hold(session, proven)
+        second_factor.begin(session, desk.installation().settings, people.id_of(user), now=desk.now())
     return redirect(url_for("account.show", _anchor="second-factor"))
 
 
@@ -59,18 +60,18 @@ def confirm() -> ResponseReturnValue:
 
 @blueprint.post("/second-factor/off")
 def turn_off() -> ResponseReturnValue:
-    user_id = _prove()
+    proven = _prove()
     with desk.installation().store.transaction() as session:
-        second_factor.turn_off(session, user_id)
+        second_factor.turn_off(session, people.id_of(people.hold(session, proven)))
     return _done("second factor off", "done.factor_off")
 
 
 @blueprint.post("/recovery-codes")
 def renew_codes() -> ResponseReturnValue:
     """Show ten new recovery codes; those there were end."""
-    user_id = _prove()
+    proven = _prove()
     with desk.installation().store.transaction() as session:
-        codes = second_factor.renew_recovery_codes(session, user_id)
+        codes = second_factor.renew_recovery_codes(session, people.id_of(people.hold(session, proven)))
     desk.note("recovery codes", "login")
     return _show(codes=codes)
 
@@ -97,13 +98,11 @@ def _refuse_password(error: LoginRefusedError) -> ResponseReturnValue:
     return _show(refused=Message("people.own_password_wrong")), 400
 
 
-def _prove() -> int:
-    """Return the reader's id if the form holds their password; a wrong one counts as a failed login."""
+def _prove() -> User:
+    """Return the reader if the form holds their password; a wrong one counts as a failed login."""
     name, password = desk.reader().name, request.form.get("password", "")
     origin = Visitor(desk.address())
-    return people.id_of(
-        people.login(desk.installation().store, name, password, now=desk.now(), visitor=origin, purpose="password")
-    )
+    return people.login(desk.installation().store, name, password, now=desk.now(), visitor=origin, purpose="password")
 
 
 def _own(session: Session) -> User:

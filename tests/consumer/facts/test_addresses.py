@@ -40,7 +40,9 @@ def test_an_address_of_version_six_is_counted_with_its_home(address: str, networ
     assert network_of(address) == network
 
 
-@pytest.mark.parametrize("name", ["X_FORWARDED_FOR", "FORWARDED", "X_REAL_IP", "X_FORWARDED_HOST", "VIA"])
+@pytest.mark.parametrize(
+    "name", ["X_FORWARDED_FOR", "FORWARDED", "X_REAL_IP", "X_FORWARDED_HOST", "X_FORWARDED_PROTO", "VIA"]
+)
 def test_any_header_of_a_proxy_tells_a_forwarded_request(name: str) -> None:
     """Proxies differ in what they add."""
     assert is_forwarded({f"HTTP_{name}": "x"})

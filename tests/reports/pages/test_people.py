@@ -3,16 +3,20 @@
 import base64
 import re
 from collections.abc import Callable
+from datetime import datetime
 
 import pytest
+import sqlalchemy as sa
 from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
+from consumer.facts.store import Store
 from reports import people, second_factor
-from reports.people import Role
+from reports.people import Role, Visitor
+from reports.tables import RecoveryCode, SecondFactor, User
 
 LUZ, PASSWORD, NEW = "luz@tienda.test", "otra clave larga", "una clave nueva"
 ANA_PASSWORD = "una clave larga"
@@ -203,6 +207,31 @@ def test_a_person_changes_their_own_password(app: Flask, login: Login, send: Sen
     assert "Su contraseña nueva quedó guardada" in text(here.get("/account"))
     assert there.get("/").status_code == 302
     assert login(app, LUZ, NEW).get("/").status_code == 200
+
+
+@pytest.mark.usefixtures("luz")
+@pytest.mark.parametrize("path", ["/account/password", "/account/recovery-codes", "/account/second-factor"])
+def test_what_was_proven_before_another_change_changes_nothing(
+    app: Flask, reconciled: Installation, login: Login, send: Send, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """Of two requests with one password the second is refused, though its password was right when it was looked at."""
+    other, own, prove = "otra frase muy larga", login(app, LUZ, PASSWORD), people.login
+
+    def prove_and_be_late(
+        store: Store, email: str, password: str, *, now: datetime, visitor: Visitor, purpose: str
+    ) -> User:
+        user = prove(store, email, password, now=now, visitor=visitor, purpose=purpose)
+        with store.transaction() as session:
+            people.set_password(session, people.require_user(session, LUZ), people.hash_password(other), now=now)
+        return user
+
+    monkeypatch.setattr(people, "login", prove_and_be_late)
+    assert send(own, path, password=PASSWORD, new_password=NEW).status_code == 400
+    monkeypatch.undo()
+    with reconciled.store.reading() as session:
+        assert session.scalars(sa.select(RecoveryCode)).all() == []
+        assert session.scalars(sa.select(SecondFactor)).all() == []
+    assert login(app, LUZ, other).get("/").status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -131,8 +131,8 @@ def answers(url: str, tls: ssl.SSLContext | None = None) -> bool:
 
 
 def wait_for(is_there: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until a process does what it must; fail with its log where it ends first or takes a minute."""
-    until = time.monotonic() + 60
+    """Wait until a process does what it must; fail with its log where it ends first or takes five minutes."""
+    until = time.monotonic() + 300
     while not is_there():
         assert process.poll() is None, log.read_text(encoding="utf-8")
         assert time.monotonic() < until, log.read_text(encoding="utf-8")

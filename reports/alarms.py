@@ -1,11 +1,12 @@
 """What this room raises alarms for: grave exceptions that runs keep open, and logins past the identity provider."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 import sqlalchemy as sa
-from sqlmodel import Session, col
+from sqlmodel import Session, col, select
 
 from consumer.facts.alarms import CAUSES, Severity, Signal
 from consumer.facts.bankdays import calendar_of
@@ -15,6 +16,7 @@ from consumer.facts.messages import Message, Value
 from reconcile.desk.payers import RuleState
 from reconcile.fiscal.calendar import find_near
 from reconcile.kept.records import read_summary
+from reconcile.rules.outcomes import OF_TAX
 from reconcile.tables.desk import ExceptionRow, PayerRule
 from reconcile.tables.runs import Run
 from reports.frames import latest_runs
@@ -24,6 +26,8 @@ from reports.tables import AuditEntry, TrailMark
 # A login with a password where people log in by the company's own identity provider.
 BREAK_GLASS = "break-glass login"
 _SHOWN_FOR = timedelta(days=1)
+# So many causes an alarm of taxes names, those with most VAT.
+_CAUSES_SHOWN = 3
 
 
 def find_signals(session: Session, connection: Connection, now: datetime) -> Iterator[Signal]:
@@ -71,12 +75,29 @@ def _find_sent_back(session: Session, connection: str) -> Iterator[Signal]:
 
 
 def _find_due(session: Session, connection: Connection, now: datetime) -> Iterator[Signal]:
-    """Yield what is due to the tax office within days and not declared; on its last day it is grave."""
+    """Yield what is due to the tax office within days and not declared, worth the VAT of what is open of its month.
+
+    On its last day it is grave.
+    """
     today = local_date(now, connection.country.zone)
     for due in find_near(session, connection, calendar_of(connection.country_code), today):
         severity = CAUSES["tax_duty"] if due.days_left else Severity.HIGH
+        causes = _add_up_causes(session, connection.name, due.period)
         found = f"{due.duty.code} of {due.period} is due on {due.on}"
-        yield Signal(connection.name, f"tax_duty:{due.duty.code}", severity, due.days_left, found=found)
+        found += "".join(f"; {code} {amount}" for code, amount in causes.most_common(_CAUSES_SHOWN))
+        amounts = {connection.country.currency: causes.total()} if causes.total() else {}
+        yield Signal(connection.name, f"tax_duty:{due.duty.code}", severity, due.days_left, amounts, found=found)
+
+
+def _add_up_causes(session: Session, connection: str, period: str) -> Counter[str]:
+    """Return what depends on the open exceptions of a month's taxes, by code."""
+    sums: Counter[str] = Counter()
+    mine = (col(ExceptionRow.connection) == connection, col(ExceptionRow.resolved_on).is_(None))
+    asked = select(ExceptionRow).where(*mine, col(ExceptionRow.code).in_(OF_TAX))
+    for row in session.exec(asked):
+        if json.loads(row.evidence).get("period") == period:
+            sums[row.code] += row.amount_at_risk
+    return sums
 
 
 def _find_failed_trail(session: Session) -> Iterator[Signal]:

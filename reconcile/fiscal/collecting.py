@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from reconcile.fiscal.comparing import Part, Side, Tie, Verdict
+from reconcile.fiscal.comparing import Part, Side, Tie, Verdict, explain_declared
 from reconcile.fiscal.witnesses import Complement, Paper, Payment, State, Witness, World
 
 TRANSFER = "bank_transfer"
@@ -121,14 +121,7 @@ def tie_computed(world: World, period: str) -> Tie:
     An invoice paid at once counts in its month, one paid later by the days of its complements, a note against the
     invoice it refers to. One that was replaced counts as long as the tax office's list has it alive.
     """
-    listed = {paper.key: paper.state for paper in world.register.papers}
-    papers = {
-        paper.key: paper._replace(state=listed.get(paper.key, paper.state))
-        if paper.state is State.VALID or paper.is_replaced
-        else paper
-        for paper in world.xml.papers
-        if paper.side == "sales"
-    }
+    papers = _list_papers(world, "sales")
     sales: defaultdict[str, _Sale] = defaultdict(lambda: _Sale({}, {}, [], {}))
     for key, month, amount, part in _office_entries(papers, world.complements):
         sale = sales[key]
@@ -144,22 +137,64 @@ def tie_computed(world: World, period: str) -> Tie:
     parts = [part for key, sale in sorted(sales.items()) for part in _explain(key, sale, papers, known, period)]
     parts += [Part(one.code, 0, one.doc_key, one.tax, one.opened_on) for one in world.causes
               if one.code in _OF_PAPERS and f"{one.opened_on:%Y-%m}" == period]  # fmt: skip
-    unpriced = [one.period for one in papers.values() if not one.is_priced]
-    unpriced += [one.period for one in world.complements if not one.is_priced]
-    is_priced = period not in unpriced
+    is_priced = _are_priced(world, papers, period)
     shown = tuple(parts) if is_priced else ()
     office = sum(sale.office.get(period, 0) for sale in sales.values()) if world.xml.is_known and is_priced else None
     money = sum(sale.collected.get(period, 0) for sale in sales.values()) if world.collected_as_of else None
     return Tie(
         period, "vat_caused", Side(Witness.TAX_OFFICE, office, world.xml.as_of),
-        Side(Witness.COLLECTED, money, world.collected_as_of), shown, _withhold(world, period),
+        Side(Witness.COLLECTED, money, world.collected_as_of), shown, _withhold(world, "sales", period),
     )  # fmt: skip
 
 
-def _withhold(world: World, period: str) -> Verdict | None:
+def tie_creditable(world: World, period: str) -> Iterator[Tie]:
+    """Tie the VAT of what was bought, as the tax office would let it be deducted, with the declared one.
+
+    A bill paid at once counts in its month, one paid later by the days of its complements, less notes.
+    """
+    papers, figure = _list_papers(world, "purchases"), "vat_creditable"
+    declared = (world.declared or {}).get(period)
+    stated = declared.amounts.get(figure) if declared else None
+    if not papers and stated is None:
+        return
+    entries = list(_office_entries(papers, world.complements))
+    is_known = world.xml.is_known and _are_priced(world, papers, period)
+    extra = [part for _, month, _, part in entries if part is not None and month == period]
+    office = sum(amount for _, month, amount, _ in entries if month == period) if is_known else None
+    groups = {cause: [part for part in extra if part.cause == cause] for cause in {part.cause for part in extra}}
+    parts = [] if office is None or stated is None else explain_declared(office - stated, groups, types=1)
+    # Whether all bills are here only the list of the tax office says.
+    is_asked = world.register.asked_at("purchases", period) is not None
+    withheld = _withhold(world, "purchases", period) if is_asked else Verdict.NOT_ASKED
+    yield Tie(
+        period, figure, Side(Witness.TAX_OFFICE, office, world.xml.as_of),
+        Side(Witness.DECLARED, stated, declared.as_of if declared else None), tuple(parts),
+        withheld if office is not None and stated is not None else None,
+    )  # fmt: skip
+
+
+def _list_papers(world: World, side: str) -> dict[str, Paper]:
+    """Return the tax documents of one side as the tax office has them: alive until its list says otherwise."""
+    listed = {paper.key: paper.state for paper in world.register.papers}
+    return {
+        paper.key: paper._replace(state=listed.get(paper.key, paper.state))
+        if paper.state is State.VALID or paper.is_replaced
+        else paper
+        for paper in world.xml.papers
+        if paper.side == side
+    }
+
+
+def _are_priced(world: World, papers: Mapping[str, Paper], period: str) -> bool:
+    """Return True if every document and complement of a month is in the country's money."""
+    unpriced = {one.period for one in papers.values() if not one.is_priced}
+    return period not in unpriced | {one.period for one in world.complements if one.key in papers and not one.is_priced}
+
+
+def _withhold(world: World, side: str, period: str) -> Verdict | None:
     """Return no verdict where the list of the tax office names documents whose XML is not here."""
     here = {paper.key for paper in world.xml.papers}
-    listed = (paper for paper in world.register.papers if paper.side == "sales" and paper.period == period)
+    listed = (paper for paper in world.register.papers if paper.side == side and paper.period == period)
     is_short = any(paper.state is State.VALID and paper.key not in here for paper in listed)
     return Verdict.NOT_ASKED if is_short and world.xml.is_known else None
 

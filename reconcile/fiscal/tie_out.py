@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 
 from consumer.facts.clock import local_date
 from consumer.facts.countries import COUNTRIES
-from reconcile.fiscal.collecting import tie_collected, tie_computed, tie_vouchers
+from reconcile.fiscal.collecting import tie_collected, tie_computed, tie_creditable, tie_vouchers
 from reconcile.fiscal.comparing import Part, Side, Tie, Verdict, add_up, compare, explain_declared, is_priced
 from reconcile.fiscal.facts import Country, Figure, facts_of
 from reconcile.fiscal.fees import LATEST, add_months, tie_fees
@@ -37,7 +37,7 @@ def tie_out(world: World, period: str) -> list[Tie]:
     if world.terms.country == "cl":
         return [*ties, tie_vouchers(world, period)]
     computed = tie_computed(world, period)
-    return [*ties, computed, _tie_with_return(world, computed, period)]
+    return [*ties, computed, _tie_with_return(world, computed, period), *tie_creditable(world, period)]
 
 
 def end_of(period: str) -> date:

@@ -98,7 +98,8 @@ def _has_verdict(tie: Tie) -> bool:
 
     Where XML of some documents is missing the figure has no verdict, and the causes of the others stand.
     """
-    return tie.figure == _VOUCHERS or (tie.difference is not None and tie.withheld in {None, Verdict.NOT_ASKED})
+    may_lack = {None} if _is_declared(tie) else {None, Verdict.NOT_ASKED}
+    return tie.figure == _VOUCHERS or (tie.difference is not None and tie.withheld in may_lack)
 
 
 def _is_declared(tie: Tie) -> bool:

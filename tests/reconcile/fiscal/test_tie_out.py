@@ -242,6 +242,11 @@ PUE, PPD = invoice("i", "PUE"), invoice("i", "PPD")
 HOST = paper("r", 0, kind="P")
 SECOND = paper("s", 0, kind="P")
 D5, D6 = date(2026, 10, 5), date(2026, 11, 6)
+BILLS = [
+    paper("a", 160, side="purchases", kind="I", method="PUE"),
+    paper("i", 160, side="purchases", kind="I", method="PPD"),
+    paper("r", 0, side="purchases", kind="P"), paper("n", 60, side="purchases", kind="E", ref_key="a"),
+]  # fmt: skip
 COMPUTED = [
     ([PUE], [], [paid(D5)], (0, 0, "closed", [])),
     ([PUE], [], [], (160, 0, "explained", [("pue_unpaid", 160)])),
@@ -304,6 +309,31 @@ def test_what_the_sat_would_compute_is_tied_with_the_money(
 ) -> None:  # fmt: skip
     """PUE counts by issue, PPD by the day of its complement; each deviation has its name, a global invoice too."""
     assert shown(sat(papers, complements, payments)) == said
+
+
+# A bill paid at once, half of one paid later, and a note, by what was declared and whether the SAT's list is here.
+CREDITABLE = [
+    (220, BILLS, (-40, -40, "open", [])),
+    (180, BILLS, (0, 0, "closed", [])),
+    (181, BILLS, (-1, 0, "explained", [("rounding", -1)])),
+    (180, [], (0, 0, "not_asked", [])),
+    (None, BILLS, (None, None, "not_filed", [])),
+]
+
+
+@pytest.mark.parametrize(("stated", "listed", "said"), CREDITABLE)
+def test_creditable_vat_is_that_of_bills_that_were_paid(
+    stated: int | None, listed: list[Paper], said: tuple[int, int, str, list[tuple[str, int]]]
+) -> None:
+    """Bills paid at once count by issue, others by their complements; without a list of bills there is no verdict."""
+    parts = [Complement("r", "i", OCTOBER, D5, 1, 580, 80), Complement("r", "i", NOVEMBER, D6, 2, 580, 80)]
+    declared = {OCTOBER: Figures({} if stated is None else {"vat_creditable": stated}, AT)}
+    known = World(
+        Terms("mx"), xml=Said(BILLS, AT), register=Said(listed, AT if listed else None), complements=parts,
+        declared=declared,
+    )  # fmt: skip
+    tie = find(tie_out(known, OCTOBER), "vat_creditable", Witness.TAX_OFFICE, Witness.DECLARED)
+    assert (tie.a.amount, shown(tie)) == (180, said)
 
 
 def test_a_list_with_documents_whose_xml_is_missing_gives_no_verdict() -> None:

@@ -17,6 +17,7 @@ from reconcile.fiscal.declared import Wish, declare, list_declared
 from reconcile.fiscal.witnesses import Payment, Terms
 from reconcile.fiscal.witnesses import World as Witnesses
 from reconcile.runs.run import run
+from reconcile.runs.tax_list import list_tax
 from reconcile.tables.books import InvoiceFile
 from reports.alarms import find_signals
 from reports.fiscal import to_vouchers
@@ -183,7 +184,7 @@ def test_mexico_has_nothing_of_chile(
 
 
 def test_what_is_due_is_an_alarm_while_it_is_near_and_not_declared(october: Installation) -> None:
-    """Three days before, graver on the day itself; over once a figure is declared, and none before or after."""
+    """Three days before, graver on the day itself; over once a figure is declared, and worth what is open."""
     main = october.settings.connection("main")
 
     def find(day: int) -> list[tuple[str, str, int]]:
@@ -194,6 +195,12 @@ def test_what_is_due_is_an_alarm_while_it_is_near_and_not_declared(october: Inst
     assert [find(day) for day in (16, 17, 20, 21)] == [
         [], [("tax_duty:f29", "medium", 3)], [("tax_duty:f29", "high", 0)], [],
     ]  # fmt: skip
+    list_tax(october, main, run_id="r" * 16, as_of=date(2026, 11, 16))
+    with october.store.reading() as session:
+        (due,) = (one for one in find_signals(session, main, datetime(2026, 11, 17, 15, tzinfo=UTC))
+                  if one.cause == "tax_duty:f29")  # fmt: skip
+    open_now = "PAYMENT_NO_DOC_TRANSFER 2380; SII_MISSING 190"
+    assert (dict(due.amounts), due.found) == ({"CLP": 2570}, f"f29 of 2026-10 is due on 2026-11-20; {open_now}")
     with october.store.transaction() as session:
         declare(session, main, [Wish("2026-10", "502", "100")], author="luis", at=AT)
     assert find(17) == []

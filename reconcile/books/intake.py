@@ -21,7 +21,7 @@ from reconcile.books.invoices import ChangedField, ImportOutcome, import_invoice
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
 from reconcile.books.proposals import Proposal, propose_columns
 from reconcile.books.rates import HOME_RATE, RatesOutcome, import_rates
-from reconcile.books.register_files import RegisterOutcome, import_register
+from reconcile.books.register_files import RegisterOutcome, import_registers
 from reconcile.books.tax_files import is_tax_path
 from reconcile.books.tax_intake import TaxOutcome, import_tax_files
 from reconcile.books.tax_judging import Verdict as DocumentVerdict
@@ -164,7 +164,8 @@ def take_in(  # noqa: PLR0913 - one file with what its kind needs
     if kind is Kind.RATES:
         return _of_rates(import_rates(installation, connection, path, currency=currency))
     if kind is Kind.REGISTER:
-        return _of_register(import_register(installation, connection, path, period=period, dry_run=dry_run))
+        found = import_registers(installation, connection, path, period=period, dry_run=dry_run)
+        return _of_registers(path.name, [*map(_of_register, found)])
     if kind is Kind.PAYOUT:
         return _of_report(import_payout_report(installation, connection, path, seen=seen, dry_run=dry_run))
     if is_tax_path(path):
@@ -271,6 +272,22 @@ def _of_register(outcome: RegisterOutcome) -> Intake:
     ]
     rows = len(outcome.reading.rows)
     return Intake(outcome.name, outcome.kept, rows, {}, totals, outcome.rejects, [], outcome.earlier)
+
+
+def _of_registers(name: str, files: Sequence[Intake]) -> Intake:
+    """Return one file as it is; of a ZIP one refused file keeps no other out, as its note."""
+    if len(files) == 1:
+        return files[0]
+    refused = [
+        Message("tax.not_taken", {"file": one.name, "reason": one.rejects[0].reason}) for one in files if one.rejects
+    ]
+    taken = [one for one in files if not one.rejects]
+    earlier = next((one.earlier for one in taken), None) if all(one.earlier for one in taken) else None
+    return Intake(
+        name, any(one.kept for one in taken), sum(one.rows for one in taken), {},
+        [total for one in taken for total in one.totals],
+        [] if taken else [Reject(NO_LINE, "", "", one) for one in refused], refused if taken else [], earlier,
+    )  # fmt: skip
 
 
 def _to_total(statement: Statement) -> Total:

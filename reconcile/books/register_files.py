@@ -51,17 +51,20 @@ class RegisterOutcome:
 
 
 def import_registers(
-    installation: Installation, connection: Connection, path: Path, *, period: str = "", sides: AbstractSet[str] = SIDES
-) -> Iterator[RegisterOutcome]:
+    installation: Installation, connection: Connection, path: Path, *, period: str = "",
+    sides: AbstractSet[str] = SIDES, dry_run: bool = False,
+) -> Iterator[RegisterOutcome]:  # fmt: skip
     """Bring in a file of a register, or every file of a ZIP, each by itself."""
     if not is_archive(path):
-        yield import_register(installation, connection, path, period=period, sides=sides)
+        yield import_register(installation, connection, path, period=period, sides=sides, dry_run=dry_run)
         return
     for member in open_zip(path, path.name, largest=LARGEST_FILE):
         if member.problem is not None:
             yield _refuse(member.name, member.problem)
             continue
-        yield _import(installation, connection, member.name, member.content, period=period, sides=sides)
+        yield _import(
+            installation, connection, member.name, member.content, period=period, sides=sides, dry_run=dry_run
+        )
 
 
 def import_register(  # noqa: PLR0913 - one file, and what only a person knows of it

@@ -68,12 +68,15 @@ def _parse(content: bytes) -> Element:
         return parser.close()
     except DefusedXmlException:
         raise TaxXmlError("tax.entities") from None
-    except (ParseError, ValueError, LookupError) as error:
+    except (ValueError, LookupError):
+        raise TaxXmlError("tax.other_encoding") from None
+    except ParseError as error:
         if not (_LATIN.match(content) or content.startswith(_WIDE) or _is_utf8(content)):
             raise TaxXmlError("tax.other_encoding") from None
         if not begins_as_markup(content):
             raise TaxXmlError("tax.no_markup") from None
-        raise TaxXmlError("tax.broken", reason=str(error)) from None
+        line, column = error.position
+        raise TaxXmlError("tax.broken", line=line, column=column) from None
 
 
 def _is_utf8(content: bytes) -> bool:

@@ -186,7 +186,7 @@ OUTSIDE = '<!DOCTYPE l [<!ENTITY x SYSTEM "file:///etc/passwd">]><Comprobante>&x
     [
         (LAUGHS, "the file declares entities or a document type, which no tax document needs"),
         (OUTSIDE, "the file declares entities or a document type, which no tax document needs"),
-        (cfdi("a")[:150], "the XML is broken: unclosed token: line 1, column 38"),
+        (cfdi("a")[:150], "the XML is broken at line 1, column 38"),
         (cfdi("a").replace("XENON", "PEÑA").encode("latin-1"),
          "the bytes are in another encoding than the XML declares"),
         ("<a>" * 70 + "</a>" * 70, "the XML is nested deeper than 60 levels"),

@@ -12,10 +12,12 @@ from click.testing import Result
 
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
-from consumer.facts.tables.provider import TaxStatement
+from consumer.facts.tables.provider import Entity, TaxStatement
 from reconcile.books.register_files import import_register
 from reconcile.tables.books import InvoiceFile
 from sandbox.serve import create_sandbox
+from tests.reconcile.books.bad_tax_files import BAD
+from tests.reconcile.books.tax_texts import OWN_RUT
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
@@ -82,6 +84,21 @@ def test_what_cannot_be_declared_is_refused(call: Call, given: tuple[str, ...], 
     answer = call("declared", "set", *given)
     assert answer.exit_code == 1
     assert reason in answer.stderr
+
+
+@pytest.mark.parametrize(("place", "content", "said"), BAD)
+def test_bad_tax_files_get_their_sentence_at_the_terminal(
+    call: Call, world: "World", tmp_path: Path, place: str, content: bytes, said: tuple[str, str, str]
+) -> None:  # fmt: skip
+    """Broken, in other bytes, bombs, outside entities, another company's, a register of another month."""
+    world.keep(Entity(connection="main", id="ent_1", mode="test", version_at=AT,
+                      body=json.dumps({"is_root": True, "holder_id": OWN_RUT})))  # fmt: skip
+    kind, _, name = place.partition("/")
+    (tmp_path / name).write_bytes(content)
+    answer = call(kind, "import", tmp_path / name, *(["--period", "2026-10"] if kind == "register" else []), "--json")
+    (row,) = rows(answer)
+    reasons = [one["reason"] for one in row.get("rejects", [row])]
+    assert (answer.exit_code, reasons) == (1, [said[0].removeprefix(f"{row['file']}: ")])
 
 
 @pytest.mark.both_databases

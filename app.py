@@ -129,6 +129,7 @@ def serve_without_nights() -> Flask:
     configure_logs()
     installation = open_installation()
     start_worker(installation, signals=find_signals)
+    start_filling(installation)
     return _serve(installation)
 
 
@@ -150,10 +151,7 @@ def _serve(installation: Installation) -> Flask:
 
 
 def start_scheduler(installation: Installation) -> Callable[[], None]:
-    """Run the nights that fall due, and watch the books folder, from threads of this process.
-
-    Returns what waits for those under way.
-    """
+    """Run nights that fall due, and watch the books folder, in threads; return what waits for those under way."""
     pings = Pings(installation.settings.ping_urls)
     scheduler = schedule.start(
         job_table(installation), installation.store, worker=worker_name(), pings=pings,
@@ -161,6 +159,7 @@ def start_scheduler(installation: Installation) -> Callable[[], None]:
     )  # fmt: skip
     stop_watching = start_watching(installation)
     start_agreeing(installation)
+    start_filling(installation)
     if installation.settings.trail_url is not None:
         keep_in_background(lambda: trail.hand_on(installation, now=utc_now()), "trail", every=trail.REST_SECONDS)
 
@@ -174,6 +173,13 @@ def start_scheduler(installation: Installation) -> Callable[[], None]:
 def start_agreeing(installation: Installation) -> None:
     """Keep mappings and calendars those of all machines, from a thread of this process."""
     keep_in_background(lambda: shared_files.agree(installation), "own files", every=shared_files.AGREE_SECONDS)
+
+
+def start_filling(installation: Installation) -> None:
+    """Bring into the search what was applied and kept, soon after and in batches, from a thread of this process."""
+    given = {"until": threading.Event()}
+    work = (lambda: search.fill_again(installation),)
+    threading.Thread(target=keep_at, args=work, kwargs=given, name="search", daemon=True).start()
 
 
 def start_watching(installation: Installation) -> Callable[[], None]:

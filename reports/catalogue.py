@@ -66,7 +66,7 @@ def make_sheets(installation: Installation, query: Query, on_rows: OnRows = _ign
 def source_of(installation: Installation, session: Session, query: Query) -> Source:
     """Find the runs that answer a query, and the day they answer it for."""
     names = [connection.name for connection in query.connections]
-    runs = frames.latest_runs(session, names, today=query.today, as_of=query.as_of, span=query.span)
+    runs = frames.latest_runs(session, names, today=query.today, as_of=query.as_of, span=query.span, number=query.run)
     if not runs and query.name not in WITHOUT_RUN:
         raise NoRunError("reports.no_run")
     # A clock that is behind the run, as in a demo, must not hide what the run found.

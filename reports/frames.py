@@ -27,9 +27,16 @@ decode = msgspec.json.Decoder(Row).decode
 
 
 def latest_runs(
-    session: Session, connections: Sequence[str], *, today: date, as_of: date | None = None, span: Span = WHOLE
-) -> list[Run]:
-    """Find the run of each connection that answers for a day; one of part of the books serves inside its part."""
+    session: Session, connections: Sequence[str], *, today: date, as_of: date | None = None, span: Span = WHOLE,
+    number: int | None = None,
+) -> list[Run]:  # fmt: skip
+    """Find the run of each connection that answers for a day, or that has a number and still its rows.
+
+    One of part of the books serves inside its part.
+    """
+    if number is not None:
+        mine = (col(Run.connection).in_(connections), col(Run.number) == number, col(Run.pruned_at).is_(None))
+        return list(session.scalars(sa.select(Run).where(*mine)))
     found = (
         records.last_run(session, name, today=today, as_of=as_of, since=span.since, until=span.until)
         for name in connections

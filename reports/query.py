@@ -23,6 +23,8 @@ class Query:
     span: Span = field(default_factory=Span)
     as_of: date | None = None
     payout_id: str | None = None
+    # The number of the one run to read, where an address is pinned to it.
+    run: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -238,6 +238,7 @@ def _words() -> dict[str, object]:
         "count_changes": pending.count_changes,
         "has_runs": running.may_run,
         "same_page": desk.same_page,
+        "newest_run": desk.newest_run,
         "shown_address": lists.shown_address,
         "sizes": SIZES,
         # Asked only where a page offers files: a page that refuses an unknown connection has none to offer.

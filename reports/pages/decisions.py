@@ -12,7 +12,6 @@ from sqlmodel import Session
 
 from consumer.facts.alarms import tell_person
 from consumer.facts.clock import local_date
-from consumer.facts.installation import Connection
 from consumer.facts.messages import Message, translate
 from consumer.facts.money import MoneyError, to_minor
 from reconcile.books.intake import to_safe_name
@@ -42,7 +41,9 @@ def show_case(connection: str, exception_id: str) -> ResponseReturnValue:
     with desk.installation().store.reading() as session:
         runs = standing.runs_now(session, [own.name], desk.today())
         wanted = desk.search()
-        named = cases.find_named(session, connection, wanted, amount=_amount_in(wanted, own)) if wanted else None
+        named = (
+            cases.find_named(session, connection, wanted, amount=matching.read_amount(wanted, own)) if wanted else None
+        )
         found = cases.find_case(session, runs, connection, exception_id, named)
         owners = find_owners(session, connection)
         mentions = casework.unseen(session, [connection], desk.reader().name)
@@ -124,11 +125,9 @@ def decide(connection: str, exception_id: str, action: str) -> ResponseReturnVal
     refused = decide_one(action, connection, exception_id, version=version)
     if refused is not None:
         flash(refused, "alert")
-        if action == "comment":
-            # What was written stays in its field.
-            return show_case(connection, exception_id)
-    else:
-        flash(translate(f"done.{action}", desk.language()), "done")
+        # What was written stays in its field, beside what another person may have changed meanwhile.
+        return show_case(connection, exception_id)
+    flash(translate(f"done.{action}", desk.language()), "done")
     return _back_to_case(connection, exception_id)
 
 
@@ -247,7 +246,7 @@ ACTIONS: dict[str, Decide] = {
 @documents.get("/<connection>/<path:doc_key>", endpoint="show")
 def show_document(connection: str, doc_key: str) -> ResponseReturnValue:
     with desk.installation().store.reading() as session:
-        runs = standing.runs_now(session, [desk.find_connection(connection).name], desk.today())
+        runs = desk.runs(session, [desk.find_connection(connection).name])
         dossier = find_dossier(session, runs, connection, doc_key)
         late = bookkeeping.find_late_facts(session, connection, "document", doc_key)
         result = pending.on_document(dossier.result, connection) if dossier else None
@@ -328,14 +327,6 @@ def _adjust_pair(session: Session, pair: Pair, signed: Signature) -> None:
     seen = _form_number("seen")
     decision = decisions.adjust(session, pair, signed, amount=amount, kind=kind, seen=seen)
     decisions.use_approval(session, decision, desk.installation().settings.approvals)
-
-
-def _amount_in(text: str, own: Connection) -> int | None:
-    """Read a search as an amount, where it is one."""
-    try:
-        return to_minor(notation.to_plain(text, desk.language()), own.country.currency)
-    except (MoneyError, ValueError):
-        return None
 
 
 def to_follow_up(text: str) -> date | None:

@@ -1,6 +1,6 @@
 """What every page works with: the installation, the reader's language and connections, and strict query parameters."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -10,13 +10,15 @@ import sqlalchemy as sa
 import structlog
 from flask import abort, current_app, g, request, session, url_for
 from flask_login import current_user
+from sqlmodel import Session
 
 from consumer.facts.addresses import client_address
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import LANGUAGES, RefusalError
 from consumer.facts.work import Errands
-from reports import people, standing
+from reconcile.tables.runs import Run
+from reports import frames, people, standing
 from reports.keys import Scope
 from reports.listing import PAGE_ROWS, Listing, Wanted
 from reports.people import Role
@@ -137,6 +139,28 @@ def zone_of(connection: str) -> str:
 
 def currency_of(connection: str) -> str:
     return installation().settings.connection(connection).country.currency
+
+
+def pinned_run() -> int | None:
+    """Return the number of the run that the address is pinned to; it names its connection where there are several."""
+    text = args().get("run", "")
+    number = whole_number(text) if text else None
+    if text and (number is None or len(connections()) > 1):
+        raise BadQueryError("pages.bad_number", name="run", value=text[:20])
+    return number
+
+
+def runs(session: Session, names: Sequence[str]) -> list[Run]:
+    """Return the newest run of each connection, or the one that the address is pinned to."""
+    number = pinned_run()
+    if number is None:
+        return standing.runs_now(session, names, today())
+    return frames.latest_runs(session, names, today=today(), number=number) or abort(404)
+
+
+def newest_run(connection: str) -> Run | None:
+    with installation().store.reading() as session:
+        return next(iter(standing.runs_now(session, [connection], today())), None)
 
 
 def today() -> date:

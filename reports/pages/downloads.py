@@ -28,7 +28,7 @@ from reports.workbook import TooManyRowsError
 
 blueprint = Blueprint("downloads", __name__, url_prefix="/reports")
 
-_KNOWN = {"from", "to", "as_of", "connection", "profile", "language", "payout"}
+_KNOWN = {"from", "to", "as_of", "connection", "profile", "language", "payout", "run"}
 _LONGEST_ASKED = 500
 
 
@@ -147,6 +147,7 @@ def _read_query(name: str, file_format: str) -> tuple[Query, Shape]:
         span=desk.span(),
         as_of=desk.day("as_of"),
         payout_id=request.args.get("payout") or None,
+        run=desk.pinned_run(),
     )
     return query, shape
 

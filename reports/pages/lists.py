@@ -21,7 +21,7 @@ from reports.views import Setting, find_setting
 from reports.wording import cells, phrases
 
 # What an address of a list holds besides the filters of its columns.
-_OF_EVERY_LIST = frozenset({"connection", "q", "sort", "columns", "size", "page", "pick", "profile", "language"})
+_OF_EVERY_LIST = frozenset({"connection", "q", "sort", "columns", "size", "page", "pick", "profile", "language", "run"})
 # The columns that a list shows first, or with a full stop at the end alone until its reader chooses.
 _USUAL = {
     "receivables": "doc_key customer_name due_date balance days_overdue currency state total",

@@ -5,13 +5,18 @@ from collections.abc import Sequence
 from flask import request
 from sqlmodel import Session
 
+from consumer.facts.installation import Connection
+from consumer.facts.money import MoneyError, to_minor
 from reconcile.desk import decisions
 from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
 from reconcile.kept import chunks
 from reports import cases, standing
-from reports.pages import desk, pending
+from reports.pages import desk, pending, search
+from reports.pages.names import document_name
+from reports.shapes import notation
 
 MOST_AT_ONCE = 50
+_MOST_NAMED = 5
 
 
 def match_documents(session: Session, connection: str, signed: Signature, seen: int) -> None:
@@ -78,10 +83,22 @@ def _balance(session: Session, connection: str, doc_key: str) -> int:
 
 
 def find_document(session: Session, connection: str, text: str) -> str:
-    """Return the key of the one document that is meant by its key, folio, UUID or order."""
-    found = cases.find_named(session, connection, text, amount=None)
+    """Return the key of the one document that a text means: its key, name, folio, UUID, order, customer or amount."""
+    found = cases.find_named(session, connection, text, amount=read_amount(text, desk.find_connection(connection)))
+    if len(found) != 1:
+        hits = search.find([connection], text, ["document"], _MOST_NAMED)
+        found = [hit.key for hit in hits if hit.name == text] or found or [hit.key for hit in hits]
     if not found:
         raise DecisionError("desk.no_document", document=text, connection=connection)
     if len(found) > 1:
-        raise DecisionError("desk.several_documents", text=text, found=", ".join(found[:5]))
+        names = (document_name(connection, key) for key in found[:_MOST_NAMED])
+        raise DecisionError("desk.several_documents", text=text, found=", ".join(names))
     return found[0]
+
+
+def read_amount(text: str, own: Connection) -> int | None:
+    """Read what a person looks for as an amount, where it is one."""
+    try:
+        return to_minor(notation.to_plain(text, desk.language()), own.country.currency)
+    except (MoneyError, ValueError):
+        return None

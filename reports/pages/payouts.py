@@ -74,7 +74,7 @@ def _select(report: Report) -> Selection:
 @blueprint.get("/<payout_id>")
 def show(payout_id: str) -> ResponseReturnValue:
     with desk.installation().store.reading() as session:
-        runs = standing.runs_now(session, desk.names(), desk.today())
+        runs = desk.runs(session, desk.names())
         payout = standing.find_payout(session, runs, payout_id)
         if payout is None:
             abort(404)

@@ -29,7 +29,8 @@ def pending_now() -> Mapping[str, Pending]:
 def _find(session: Session) -> dict[str, Pending]:
     own = {connection.name: connection for connection in desk.visible_connections()}
     found: dict[str, Pending] = {}
-    if not own:
+    # A page of one run shows what that run said.
+    if not own or desk.args().get("run"):
         return found
     # Not the day of the connection that the address names: it may be one that the reader does not see.
     today = local_date(desk.now(), next(iter(own.values())).country.zone)

@@ -31,9 +31,11 @@ class Group:
 
 @blueprint.get("/search")
 def show() -> ResponseReturnValue:
-    """Show what `q` finds; with `part` only its list, for the field at the top of every page."""
+    """Show what `q` finds, of one `kind` or of all; with `part` only its list, for fields that suggest."""
     text, is_part = asked(), "part" in request.args
-    hits = find(desk.names(), text, KINDS, _UNDER_THE_FIELD if is_part else _ON_THE_PAGE)
+    asked_kind = desk.choice("kind", KINDS)
+    kinds = (asked_kind,) if asked_kind else KINDS
+    hits = find(desk.names(), text, kinds, _UNDER_THE_FIELD if is_part else _ON_THE_PAGE)
     groups = [Group(_HEADINGS[kind], own) for kind in KINDS if (own := [hit for hit in hits if hit.kind == kind])]
     return render_template(
         "search_found.html" if is_part else "search.html",

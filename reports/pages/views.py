@@ -108,7 +108,7 @@ def with_pending(report: Report) -> Report:
 def query(name: str) -> Query:
     """Return what an address asks of a report, as of the run's own day, which is what its states were judged by."""
     as_of = desk.day("as_of") or _day_of_runs()
-    return Query(name, desk.connections(), desk.today(), desk.span(), as_of)
+    return Query(name, desk.connections(), desk.today(), desk.span(), as_of, run=desk.pinned_run())
 
 
 def select(report: Report, asked: Asked) -> Selection:
@@ -143,7 +143,7 @@ def add_up_ages(owed: Report) -> dict[str, dict[str, int]]:
 
 def _day_of_runs() -> date | None:
     with desk.installation().store.reading() as session:
-        runs = standing.runs_now(session, desk.names(), desk.today())
+        runs = desk.runs(session, desk.names())
     return max((run.as_of for run in runs), default=None)
 
 

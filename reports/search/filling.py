@@ -5,6 +5,7 @@ found. So rows change here only where a file changed a document, and go where a 
 may be repeated from where it was killed: what a batch did not write is still missing.
 """
 
+import time
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ log = structlog.get_logger("cuadre.search")
 _ROW = core_of(SearchRow)
 # On SQLite webhooks wait while one batch is written.
 _ROWS_A_BATCH = 1_000
+_SHORTEST_REST, _SHARE = 15.0, 50
 _REMOVED = core_of(RemovedFile)
 # Rows that nothing finds: the number of the last change and removal that were read, and documents once changed.
 _CHANGE, _REMOVAL, _CHANGED = _OWN = ("mark", "removal", "changed")
@@ -39,8 +41,20 @@ def fill(installation: Installation, connection: Connection) -> int:
     store, name = installation.store, connection.name
     _drop_changed(store, name)
     count = sum(_add(store, connection, source) for source in SOURCES)
-    log.info("search filled", connection=name, rows=count)
+    if count:
+        log.info("search filled", connection=name, rows=count)
     return count
+
+
+def fill_again(installation: Installation) -> float:
+    """Bring in what came since the last time, of every connection; return for how many seconds to rest.
+
+    The longer a look takes the longer the rest, so that looking takes at most a fiftieth of the time.
+    """
+    begun = time.monotonic()
+    for connection in installation.settings.all_connections:
+        try_to_fill(installation, connection)
+    return max(_SHORTEST_REST, _SHARE * (time.monotonic() - begun))
 
 
 def try_to_fill(installation: Installation, connection: Connection) -> str:
@@ -81,6 +95,9 @@ def _drop_changed(store: Store, connection: str) -> None:
     Which documents a file had changed is forgotten with it, so the search keeps its own list of changed documents.
     """
     change, own_removals = core_of(LocalInvoiceChange).c, _REMOVED.c.connection == connection
+    with store.reading() as session:
+        if not _is_behind(session, connection):
+            return
     with store.transaction() as session:
         take_turn(session, Turn.SEARCH)
         last = {kind: _find_mark(session, connection, kind) for kind in _MARKS}
@@ -99,6 +116,15 @@ def _drop_changed(store: Store, connection: str) -> None:
             if newest[kind] != last[kind]:
                 session.execute(sa.delete(_ROW).where(*_of(connection, kind)))
                 session.add(SearchRow(connection=connection, kind=kind, key=str(newest[kind])))
+
+
+def _is_behind(session: Session, connection: str) -> bool:
+    """Return True if a file changed documents or was taken back since the last time."""
+    change = core_of(LocalInvoiceChange).c
+    removed = session.scalar(sa.select(sa.func.max(_REMOVED.c.id)).where(_REMOVED.c.connection == connection)) or 0
+    later = (change.connection == connection, change.id > _find_mark(session, connection, _CHANGE))
+    is_later = session.scalar(sa.select(change.id).where(*later).limit(1)) is not None
+    return is_later or removed != _find_mark(session, connection, _REMOVAL)
 
 
 def _find_mark(session: Session, connection: str, kind: str) -> int:

@@ -179,6 +179,16 @@ def test_a_file_that_is_taken_back_leaves_the_words_from_before_it(shop: Install
         assert filling.fill(shop, own) == 0
 
 
+def test_what_came_since_is_found_before_a_night(shop: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker looks again and again: it brings in what is new, rests, and writes nothing where nothing is."""
+    with shop.store.transaction() as session:
+        session.add(document("20777"))
+    assert 15 <= filling.fill_again(shop) < 600
+    assert [hit.key for hit in hits(shop, "20777")] == ["cl:33::20777"]
+    monkeypatch.setattr(filling, "take_turn", lambda *_: pytest.fail("nothing is to be written"))
+    filling.fill_again(shop)
+
+
 def test_a_filling_that_was_killed_goes_on_where_it_was(shop: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches that were written stay, and the next filling brings the rest."""
     own = shop.settings.connection("main")

@@ -1,0 +1,63 @@
+"""Addresses that are pinned to a run go on saying what that run said."""
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from consumer.facts.installation import Installation
+from reconcile.desk import decisions
+from reconcile.desk.decisions import Pair, Signature
+from reconcile.runs.run import run
+from tests.reconcile.conftest import World
+from tests.reports.pages.looking import text_of
+
+TODAY = date(2026, 9, 20)
+DOCUMENT = "/documents/main/cl:33::1"
+
+
+@pytest.fixture
+def reader(bare_app: Flask, installation: Installation, login: Callable[..., FlaskClient]) -> FlaskClient:
+    """A payment that a person matched with a document after the first of two runs."""
+    world = World(installation.store)
+    world.payment("pi_1", 3000, sender_tax_id="22222222-2")
+    world.payout("po_1", 2900, ("payment_intent", "pi_1", 3000))
+    due = date(2026, 9, 5)
+    world.invoice("1", 3000, customer_tax_id="11111111-1", customer_name="Ana", due_date=due, issue_date=due)
+    world.complete(datetime(2026, 9, 21, 6, tzinfo=UTC))
+    main = installation.settings.connection("main")
+    run(installation, main, as_of=TODAY)
+    with installation.store.transaction() as session:
+        signed = Signature("ana@tienda.test", "it is theirs", datetime.now(UTC))
+        decisions.match(session, Pair("main", "pi_1", "cl:33::1"), signed)
+    run(installation, main, as_of=TODAY)
+    return login(bare_app)
+
+
+def test_a_pinned_address_says_what_its_run_said(reader: FlaskClient) -> None:
+    """Receivables, the document, the payout and its list, with the run named and the way back to now."""
+    assert "Vencido" in text_of(reader, f"{DOCUMENT}?run=1")
+    assert "Vencido" not in text_of(reader, DOCUMENT)
+    owed = text_of(reader, "/view/receivables?run=1")
+    assert "Esta página queda como la dijo una conciliación: Conciliación del 20-09-2026 (n.º 1)" in owed
+    assert "Total CLP 3.000" in owed
+    assert "Total CLP" not in text_of(reader, "/view/receivables")
+    assert "0 de 1 movimientos tienen su documento" in text_of(reader, "/payouts/po_1?run=1")
+    assert "1 de 1 movimientos tienen su documento" in text_of(reader, "/payouts/po_1")
+    page = reader.get("/payouts").get_data(as_text=True)
+    assert 'href="/payouts?run=2&amp;connection=main"' in page
+
+
+def test_a_file_of_a_pinned_page_is_of_its_run(reader: FlaskClient) -> None:
+    """What is downloaded is what is shown."""
+    page = reader.get("/view/receivables?run=1").get_data(as_text=True)
+    assert "run=1" in page.partition("receivables.csv?")[2].partition('"')[0]
+    assert "3000" in reader.get("/reports/receivables.csv?run=1&profile=machine").get_data(as_text=True)
+
+
+def test_a_run_that_is_none_is_refused(reader: FlaskClient) -> None:
+    """A word is no number, and a number without a run is not found."""
+    assert reader.get("/view/receivables?run=first").status_code == 400
+    assert [reader.get(f"{path}?run=9").status_code for path in ("/payouts/po_1", "/view/receivables")] == [404, 404]

@@ -152,7 +152,12 @@ def _provider(provider: Provider, installation: Installation) -> Iterator[Check]
     except ProviderError as error:
         yield _failure(name, "provider", error, "ask the provider, naming the request")
         return
-    yield Check(name, "provider", Verdict.OK, f"the {provider.connection.mode} key is accepted")
+    found = f"the {provider.connection.mode} key is accepted"
+    if provider.connection.provider_url.startswith("https://") or is_on_this_machine(provider.connection.provider_url):
+        yield Check(name, "provider", Verdict.OK, found)
+    else:
+        advice = "write https:// in CUADRE_PROVIDER_URL, and renew the key if others could listen"
+        yield Check(name, "provider", Verdict.WARNING, f"{found}, and goes there unencrypted", advice)
     yield _skew(provider.connection, page.at, tolerance=timedelta(seconds=installation.settings.signature_tolerance))
     try:
         endpoints, _now = list_endpoints(provider)

@@ -75,6 +75,22 @@ def test_a_data_folder_that_takes_no_file_is_a_failure(installation: Installatio
     assert found["data folder"].verdict is Verdict.FAILURE
 
 
+@pytest.mark.parametrize(
+    ("url", "verdict", "found"),
+    [
+        ("https://api.provider.test", "ok", "the test key is accepted"),
+        ("http://127.0.0.1:9000", "ok", "the test key is accepted"),
+        ("http://api.provider.test", "warning", "the test key is accepted, and goes there unencrypted"),
+    ],
+)
+def test_a_key_that_others_can_read_is_a_warning(
+    tmp_path: Path, store: Store, url: str, verdict: str, found: str
+) -> None:
+    """A key leaves this machine encrypted or the doctor says that it does not."""
+    check = look(Installation(settings_of(url, tmp_path), store))["provider"]
+    assert (str(check.verdict), check.found) == (verdict, found)
+
+
 @pytest.mark.parametrize(("late", "verdict"), [(0, "ok"), (120, "warning"), (400, "failure")])
 def test_a_clock_beyond_the_tolerance_of_signatures_is_a_failure(
     installation: Installation, late: int, verdict: str

@@ -9,6 +9,7 @@ import pytest
 
 import app
 from consumer.config import setting_names
+from consumer.facts.alarms import CAUSES
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
@@ -92,6 +93,16 @@ def test_documents_name_only_options_that_exist(document: Path) -> None:
         if name is not None and given - options[name] - {"--help", "--version"}:
             wrong.append(line)
     assert wrong == []
+
+
+def test_every_alarm_has_a_row_that_says_what_to_type() -> None:
+    """Whoever is woken finds the cause in the first table of the page, and what makes it stand in the second."""
+    page = (ROOT / "docs" / "operate.md").read_text(encoding="utf-8")
+    for heading in ("At three in the morning", "Alarms"):
+        section = page.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
+        rows = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("|")]
+        named = {name.partition(":")[0] for row in rows for name in re.findall(r"`([a-z_]+(?::[A-Z]+)?)`", row)}
+        assert sorted(set(CAUSES) - named) == []
 
 
 def test_readme_names_only_targets_that_exist() -> None:

@@ -9,6 +9,9 @@ CODE := app.py cuadre.py consumer reconcile reports sandbox tests tools
 # wait for processes, browsers and retries: three workers keep two cores busy meanwhile.
 TESTS := $(BIN)/python tests/in_memory.py -n 3 --dist worksteal
 
+# Where Python may keep no bytecode, each of the tests' processes would compile the whole program anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help install install-dev run test test-sandbox slowest mutants proof proof-kills proof-disk proof-soak proof-machines bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox bench-scale external-data bench-external lint figures wheel migration keep-release ways words golden format types lock clean
 

@@ -25,8 +25,10 @@ from consumer.jobs.schedule import JobFailedError, JobStoppedError
 
 log = structlog.get_logger("cuadre.jobs")
 
-# The folder the worker was started in may hold an app.py of the merchant's own, so it is not searched (-P).
-_COMMAND = (sys.executable, "-P", "-c", "import app; app.work_for_parent()")
+# The folder the worker was started in may hold an app.py of the merchant's own, so it is not searched (-P). No
+# garbage is looked for in modules, which stay.
+_BEGIN = "import gc; gc.disable(); import app; gc.freeze(); gc.enable(); app.work_for_parent()"
+_COMMAND = (sys.executable, "-P", "-c", _BEGIN)
 STOPPING = {signal.SIGINT, signal.SIGTERM}
 _ORPHANED = 1
 # Below the ten seconds that jobs have when the command is stopped.

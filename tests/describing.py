@@ -32,7 +32,7 @@ def check_description(
     words = [program, "--config-file", str(settings), "run", address, "--url", base, "--no-color"]
     words += ["--header", f"Authorization: {authorization}", "--checks", ",".join(CHECKS), "--no-shrink"]
     words += ["--phases", phases, "--max-examples", "1", "--generation-deterministic"]
-    done = subprocess.run(words, check=False, cwd=folder, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(words, check=False, cwd=folder, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-1000:]
 
 

@@ -34,7 +34,7 @@ def installation(settings: Settings, store: Store) -> Installation:
 
 def test_two_nights_run_side_by_side_and_never_three(installation: Installation) -> None:
     """Each waits for a second one to run with it; answers come in the order of the connections."""
-    together, running, most = threading.Barrier(2, timeout=60), set[str](), list[int]()
+    together, running, most = threading.Barrier(2, timeout=180), set[str](), list[int]()
 
     def night(_installation: Installation, connection: Connection, on: date) -> Answer:
         running.add(connection.name)

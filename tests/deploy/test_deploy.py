@@ -118,7 +118,7 @@ def serving(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
             yield Serving(process, url)
         finally:
             process.terminate()
-            status = process.wait(timeout=60)
+            status = process.wait(timeout=180)
     assert status in {0, -signal.SIGTERM}
 
 
@@ -226,7 +226,7 @@ def started(
             yield
         finally:
             process.terminate()
-            process.wait(timeout=30)
+            process.wait(timeout=180)
 
 
 @pytest.fixture(params=[nginx_command, caddy_command], ids=["nginx", "caddy"])

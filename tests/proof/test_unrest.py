@@ -86,6 +86,8 @@ def test_two_servers_on_one_file(own_url: str, install: Callable[[str], Any], se
         each.start("work")
     senders = [send(each.port, refund, count=4) for each in (one, other)]
     time.sleep(LOAD_SECONDS)
+    for each, some in zip((one, other), senders, strict=True):
+        each.until(lambda some=some: len(some.acknowledged) > 10, "enough is answered")
     for some in senders:
         some.stop()
     for each, some in zip((one, other), senders, strict=True):
@@ -94,7 +96,6 @@ def test_two_servers_on_one_file(own_url: str, install: Callable[[str], Any], se
     one.until(lambda: states(one) == {"applied": len(acknowledged)}, "everything is applied")
 
     assert senders[0].statuses | senders[1].statuses <= {200, 503}
-    assert min(len(some.acknowledged) for some in senders) > 10
     assert acknowledged == one.ids()
 
 

@@ -121,7 +121,7 @@ def test_a_stop_is_said_at_once_and_a_second_one_does_not_wait(
 
     server.send_signal(name)
 
-    assert server.wait(timeout=for_run(short=60, full=3)) == 130
+    assert server.wait(timeout=for_run(short=180, full=3)) == 130
     slow.wait()
 
 
@@ -171,4 +171,4 @@ def test_a_signal_to_the_whole_group_ends_it_soon(start: Start, free_port: int) 
 
     os.killpg(server.pid, signal.SIGINT)
 
-    assert server.wait(timeout=for_run(short=60, full=8)) == 0
+    assert server.wait(timeout=for_run(short=180, full=8)) == 0

@@ -117,7 +117,7 @@ def test_a_scheduler_takes_over_from_a_dead_one_while_it_runs(store: Store, monk
     ticks.claim(store, "daily", job.last_planned(datetime.now(UTC)), worker="dead", now=long_ago)
     scheduler = schedule.start([job], store, worker="w")
     try:
-        for _ in range(3_000):
+        for _ in range(9_000):
             if done:
                 break
             time_module.sleep(0.02)

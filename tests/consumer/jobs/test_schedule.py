@@ -152,7 +152,7 @@ def test_the_scheduler_runs_a_missed_tick_at_the_start(store: Store) -> None:
 
     scheduler = schedule.start([job], store, worker="w")
     try:
-        for _ in range(3_000):
+        for _ in range(9_000):
             if done:
                 break
             time_module.sleep(0.02)

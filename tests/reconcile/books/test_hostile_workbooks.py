@@ -123,7 +123,7 @@ def test_a_text_that_no_cell_can_hold_is_refused_before_it_is_read() -> None:
     began = time.process_time()
     (reject,) = read_invoices(content, country="cl", mapping={}).rejects
     assert str(reject.reason) == "the workbook has a cell with more text than a cell can hold: save it again as CSV"
-    assert time.process_time() - began < 2
+    assert time.process_time() - began < 5
 
 
 def test_a_long_sheet_of_short_cells_is_read() -> None:

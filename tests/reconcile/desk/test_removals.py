@@ -37,8 +37,6 @@ from tests.merchant import start_apart
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
 
-pytestmark = pytest.mark.both_databases
-
 HEADER = "doc_type,folio,issue_date,due_date,total,status,order_ref"
 AUGUST = "33,1,2026-08-01,2026-08-31,1000,valid,A-1\n33,2,2026-08-02,,2000,valid,A-2\n"
 CHANGED = "33,1,2026-08-01,2026-09-30,1500,valid,A-1\n33,3,2026-09-01,,3000,valid,A-3\n"
@@ -88,6 +86,7 @@ def _count(store: Store, table: type[SQLModel]) -> int:
         return session.exec(select(func.count()).select_from(table)).one()
 
 
+@pytest.mark.both_databases
 def test_a_file_goes_whole_and_what_it_changed_is_as_before(store: Store, bring: Call) -> None:
     """Every column of a changed document is back, the history of the change is gone, and a row says who and why."""
     bring("august.csv", AUGUST)
@@ -104,6 +103,7 @@ def test_a_file_goes_whole_and_what_it_changed_is_as_before(store: Store, bring:
     )  # fmt: skip
 
 
+@pytest.mark.both_databases
 def test_the_same_file_may_come_in_again(store: Store, bring: Call) -> None:
     """Afterwards it is as though it had never come; a second undo finds nothing."""
     bring("august.csv", AUGUST)
@@ -142,6 +142,7 @@ def test_a_file_of_an_earlier_version_is_held_to_repeat_what_it_may(store: Store
     ]
 
 
+@pytest.mark.both_databases
 def test_a_decision_rests_on_it_until_it_is_taken_back(store: Store, bring: Call, world: "World") -> None:
     """A match or an adjustment that holds is named with its author."""
     world.payment("pi_1", 1000)
@@ -203,6 +204,7 @@ def _bank(installation: Installation, main: Connection, folder: Path, text: str,
     assert import_bank_file(installation, main, path, account=account).kept
 
 
+@pytest.mark.both_databases
 def test_a_bank_file_under_the_wrong_account_goes(installation: Installation, main: Connection, tmp_path: Path) -> None:
     """Its lines go and it comes in again under the right account; one name for two accounts asks which."""
     store = installation.store
@@ -274,6 +276,7 @@ def test_the_command_looks_first_and_needs_a_reason(call: Call, bring: Call, sto
     assert (refused.exit_code, "there is no file august.csv" in refused.stderr) == (1, True)
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("wait", [0.3])
 def test_a_killed_removal_leaves_all_of_a_file_or_nothing(
     store: Store, installation: Installation, main: Connection, migrated_url: str, tmp_path: Path, wait: float

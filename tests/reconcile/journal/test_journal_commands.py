@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 Call = Callable[..., Result]
 SECOND = datetime(2026, 9, 11, 15, tzinfo=UTC)
 SIGNED = ("--reason", "month end", "--author", "ana")
-pytestmark = pytest.mark.both_databases
 
 
 @pytest.fixture
@@ -60,6 +59,7 @@ def lines_of(path: Path) -> list[str]:
     return [",".join((row[2], *row[4:9], *row[10:14], *row[15:18])) for row in cells]
 
 
+@pytest.mark.both_databases
 @pytest.mark.usefixtures("closed")
 def test_closed_days_are_exported_once_and_remembered(call: Call, installation: Installation, tmp_path: Path) -> None:
     """The file has the day's entries; asked for again it is the same, and asked for the rest there is none."""
@@ -95,6 +95,7 @@ def test_closed_days_are_exported_once_and_remembered(call: Call, installation: 
     assert list(tmp_path.glob("**/.journal.*")) == []
 
 
+@pytest.mark.both_databases
 @pytest.mark.usefixtures("closed")
 def test_two_exports_at_once_are_not_both_remembered(call: Call, installation: Installation, tmp_path: Path) -> None:
     """Who began before another export was remembered is refused, and its entries are not kept."""
@@ -108,6 +109,7 @@ def test_two_exports_at_once_are_not_both_remembered(call: Call, installation: I
     assert len(rows(call("accounts", "exports", "--json"))) == 1
 
 
+@pytest.mark.both_databases
 def test_a_later_fact_is_booked_in_the_next_closed_days(closed: "World", call: Call, tmp_path: Path) -> None:
     """The document that came after the close moves the payment on the first open day, once that is closed."""
     rows(call("journal", "--out", tmp_path, "--json"))
@@ -344,9 +346,9 @@ def test_what_a_layout_asks_for_may_stand_in_the_account_map(
 
 
 @pytest.mark.usefixtures("closed")
-@pytest.mark.parametrize(
-    ("words", "status", "reason"),
-    [
+def test_what_cannot_be_exported_says_why(call: Call, tmp_path: Path) -> None:
+    """Each refusal is one sentence, and no file is left."""
+    for words, status, reason in [
         (("--profile", "sap-r2"), 2, "sap-r2 is no layout; there are aspel-coi, beancount"),
         (("--profile", "mine.toml"), 2, "layout mine.toml cannot be read"),
         (("--set", "x"), 2, "--set x is not NAME=VALUE"),
@@ -360,16 +362,11 @@ def test_what_a_layout_asks_for_may_stand_in_the_account_map(
         (("--period", 9), 1, "there is no closed period 9 in connection main"),
         (("--period", 1, "--to", "2026-09-10"), 2, "--period takes the days of a closed period"),
         (("--from", "2026-09-11", "--to", "2026-09-10"), 2, "the range ends before it begins"),
-    ],
-)
-def test_what_cannot_be_exported_says_why(
-    call: Call, tmp_path: Path, words: tuple[str, ...], status: int, reason: str
-) -> None:
-    """Each refusal is one sentence, and no file is left."""
-    result = call("journal", "--out", tmp_path / "out", *words)
-    assert result.exit_code == status
-    assert reason in result.stderr
-    assert not (tmp_path / "out").exists()
+    ]:
+        result = call("journal", "--out", tmp_path / "out", *words)
+        assert result.exit_code == status, words
+        assert reason in result.stderr, words
+        assert not (tmp_path / "out").exists(), words
 
 
 @pytest.mark.usefixtures("closed")

@@ -36,8 +36,6 @@ from tests.merchant import environ_of, row_of, start_apart
 if TYPE_CHECKING:
     from tests.reconcile.conftest import Prepare, World
 
-pytestmark = pytest.mark.both_databases
-
 Call = Callable[..., Result]
 Harm = Callable[[Installation], str]
 PASSPHRASE = "five random words of mine"
@@ -131,6 +129,7 @@ def _open(settings: Settings) -> Installation:
     return Installation(settings, Store(settings.database_url))
 
 
+@pytest.mark.both_databases
 def test_a_restored_installation_is_the_one_that_was_backed_up(
     backup: Path, installation: Installation, empty: Settings
 ) -> None:
@@ -150,6 +149,7 @@ def test_a_restored_installation_is_the_one_that_was_backed_up(
     again.store.close()
 
 
+@pytest.mark.both_databases
 def test_a_drill_proves_a_backup_and_keeps_the_certificate(
     backup: Path, installation: Installation, call: Call
 ) -> None:
@@ -253,6 +253,7 @@ def test_a_backup_that_cannot_be_restored_fails_with_status_1(backup: Path, call
     assert f"failed: {backup}" in answer.stdout
 
 
+@pytest.mark.both_databases
 @pytest.mark.usefixtures("backup")
 def test_what_holds_data_is_not_restored_into(backup: Path, installation: Installation, empty: Settings) -> None:
     """A database or folder that is not empty, another passphrase and another kind of database are one sentence each."""

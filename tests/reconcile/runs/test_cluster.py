@@ -380,7 +380,7 @@ def test_a_cluster_elsewhere_needs_certificates(settings: Settings, monkeypatch:
 
 def wait_for(place: Path) -> list[int]:
     """Return the ids of the processes at work in a folder, once there is one."""
-    end_at = time.monotonic() + 60
+    end_at = time.monotonic() + 180
     while not (found := [int(path.name.split()[-1]) for path in place.glob("at work *")]):
         assert time.monotonic() < end_at, "no worker began"
         time.sleep(0.02)

@@ -25,8 +25,6 @@ from reconcile.runs.run import RunOutcome, run
 from reconcile.tables.desk import ExceptionChange, ExceptionRow
 from reconcile.tables.runs import PayoutResult, Run, RunFinding
 
-pytestmark = pytest.mark.both_databases
-
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
 
@@ -53,6 +51,7 @@ def _run(installation: Installation, main: Connection, rules: Any, **values: Any
     return run(installation, main, **({"as_of": AS_OF, "rules": rules} | values))
 
 
+@pytest.mark.both_databases
 @pytest.mark.usefixtures("month")
 def test_a_run_writes_its_rows_together(
     installation: Installation, main: Connection, tiny_rules: Callable[..., Any], finding: Callable[..., Any]
@@ -193,6 +192,7 @@ def test_a_narrowed_run_publishes_only_its_payouts(
         _run(installation, main, tiny_rules(), payout_id="po_9")
 
 
+@pytest.mark.both_databases
 def test_an_exception_that_is_gone_is_resolved_and_comes_back(
     month: "World",
     installation: Installation,
@@ -244,6 +244,7 @@ def test_a_run_of_an_earlier_day_leaves_the_list_alone(
     assert [(row.code, row.state) for row in _rows(installation, ExceptionRow)] == [("PAYMENT_NO_INVOICE", "open")]
 
 
+@pytest.mark.both_databases
 def test_a_narrowed_run_resolves_only_inside_its_scope(
     month: "World",
     installation: Installation,
@@ -302,6 +303,7 @@ def test_a_look_ahead_leaves_the_list_to_the_runs_of_real_days(
     }
 
 
+@pytest.mark.both_databases
 @pytest.mark.usefixtures("month")
 def test_a_run_that_is_broken_off_leaves_nothing(
     installation: Installation, main: Connection, tiny_rules: Callable[..., Any]
@@ -320,6 +322,7 @@ def test_a_run_that_is_broken_off_leaves_nothing(
     assert _rows(installation, Run) == _rows(installation, PayoutResult) == _rows(installation, ExceptionRow) == []
 
 
+@pytest.mark.both_databases
 @pytest.mark.usefixtures("month")
 def test_a_run_is_found_by_number_id_and_beginning(
     installation: Installation, main: Connection, tiny_rules: Callable[..., Any]
@@ -334,6 +337,7 @@ def test_a_run_is_found_by_number_id_and_beginning(
     }  # fmt: skip
 
 
+@pytest.mark.both_databases
 @pytest.mark.usefixtures("month")
 def test_two_threads_at_one_run_publish_it_once(
     installation: Installation, main: Connection, tiny_rules: Callable[..., Any], finding: Callable[..., Any]

@@ -44,9 +44,9 @@ def test_a_report_is_a_named_file_in_the_current_directory(run: Run, tmp_path: P
     assert all((tmp_path / name).is_file() for name in names)
 
 
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
+def test_wrong_usage_exits_2(run: Run) -> None:
+    """A wrong option is refused in one sentence."""
+    for args, message in [
         (("control", "--from", "2026-10-07", "--to", "2026-10-01"), "the range ends before it begins"),
         (("control", "--from", "ayer"), "is not a date"),
         (("nothing",), "'nothing' is not one of"),
@@ -57,13 +57,10 @@ def test_a_report_is_a_named_file_in_the_current_directory(run: Run, tmp_path: P
         (("control", "--format", "csv,xlsx", "--out", "-"), "standard output takes one format"),
         (("control", "--format", "csv", "--out", "x.xlsx"), "--format csv and a file that ends in .xlsx do not agree"),
         (("control", "--format", "csv,xlsx", "--out", "x.csv"), "and a file that ends in .csv do not agree: x.csv"),
-    ],
-)
-def test_wrong_usage_exits_2(run: Run, args: tuple[str, ...], message: str) -> None:
-    """A wrong option is refused in one sentence."""
-    result = run("report", *args)
-    assert result.exit_code == 2
-    assert message in result.stderr
+    ]:
+        result = run("report", *args)
+        assert result.exit_code == 2, args
+        assert message in result.stderr, args
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_a_killed_call_is_completed_by_the_next(lived: Installation, step: str) 
     before = figures(lived)
     url = lived.store.url.render_as_string(hide_password=False)
     program = start_apart("-c", _KILLED, step, database_url=url, data_dir=lived.settings.data_dir)
-    assert program.wait(timeout=60) == -9
+    assert program.wait(timeout=180) == -9
     again = call(lived, "erase", RUT, "--yes")
     assert again.exit_code == 0, again.output
     assert found_in(lived) == set()

@@ -30,7 +30,6 @@ from tests.merchant import settings_of
 from tests.reconcile.conftest import World
 from tests.reports.conftest import close_here
 
-pytestmark = pytest.mark.both_databases
 ANA, LUZ, EVA, PASSWORD = "ana@tienda.test", "luz@tienda.test", "eva@tienda.test", "una clave larga"
 DOCUMENT = "/documents/main/cl:33::7"
 Send = Callable[..., TestResponse]
@@ -98,6 +97,7 @@ def text(answer: TestResponse) -> str:
     return answer.get_data(as_text=True)
 
 
+@pytest.mark.both_databases
 def test_a_large_difference_waits_for_another_person(shop: Installation, send: Send) -> None:
     """Nothing is decided until another approves; then it is, once, in both names, and the trail has both."""
     asked = text(write_off(send))
@@ -152,6 +152,7 @@ def test_a_small_difference_needs_nobody(shop: Installation, send: Send) -> None
     assert [row[:2] for row in accepted(shop)] == [("cl:33::7", 500), ("cl:33::8", None)]
 
 
+@pytest.mark.both_databases
 def test_what_changed_since_makes_an_approval_void(shop: Installation, send: Send) -> None:
     """A document corrected, or decided about, between asking and approving is looked at again."""
     write_off(send)
@@ -192,6 +193,7 @@ def test_who_lost_the_access_asked_for_nothing(shop: Installation, send: Send) -
     assert accepted(shop) == []
 
 
+@pytest.mark.both_databases
 def test_two_who_approve_at_once_do_it_once(shop: Installation, send: Send) -> None:
     """The second finds the request approved; an approval is used up by the deed."""
     write_off(send)
@@ -202,6 +204,7 @@ def test_two_who_approve_at_once_do_it_once(shop: Installation, send: Send) -> N
     assert len(accepted(shop)) == 1
 
 
+@pytest.mark.both_databases
 def test_closing_waits_for_another_person(shop: Installation, call: Callable[..., Result], send: Send) -> None:
     """Asked for on the page, approved by another: the days are closed in both names."""
     call("reconcile", "--as-of", "2026-09-11")

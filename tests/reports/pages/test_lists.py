@@ -19,8 +19,6 @@ from reports.tables import SavedView
 from tests.reports.conftest import DOCUMENTS, FINISHED, LINES, keep_results, take_out_of
 from tests.reports.pages.looking import kept, text_of
 
-pytestmark = pytest.mark.both_databases
-
 Csrf = Callable[..., str]
 BOOKS = (
     ("cl:33::2001", "Panadería Río Claro", 300_000, "2026-10-05"),
@@ -74,9 +72,10 @@ def keys(client: FlaskClient, path: str) -> list[str]:
     )
 
 
-@pytest.mark.parametrize(
-    ("asked", "found"),
-    [
+@pytest.mark.both_databases
+def test_receivables_are_filtered_and_sorted(desk: FlaskClient) -> None:
+    """By any column, with equal rows in the order of their keys; what has no day is the latest."""
+    for asked, found in [
         ("customer=panaderia", ["2001", "2002"]),
         ("customer=Panadería&balance=>100000", ["2001"]),
         ("q=saldo%3E100.000+vencimiento%3D-", ["2003"]),
@@ -88,11 +87,8 @@ def keys(client: FlaskClient, path: str) -> list[str]:
         ("estado=vencid&balance=90000|50000", ["2002", "1105"]),
         ("q=2003", ["2003"]),
         ("q=nunoa", ["2003"]),
-    ],
-)
-def test_receivables_are_filtered_and_sorted(desk: FlaskClient, asked: str, found: list[str]) -> None:
-    """By any column, with equal rows in the order of their keys; what has no day is the latest."""
-    assert [key[-4:] for key in keys(desk, f"/view/receivables?{asked}")] == found
+    ]:
+        assert [key[-4:] for key in keys(desk, f"/view/receivables?{asked}")] == found, asked
 
 
 def test_the_last_row_adds_up_all_that_is_filtered(desk: FlaskClient) -> None:
@@ -102,24 +98,23 @@ def test_the_last_row_adds_up_all_that_is_filtered(desk: FlaskClient) -> None:
     assert re.search(r"Total CLP [^T]*390\.000", page)
 
 
-@pytest.mark.parametrize(
-    ("asked", "found"),
-    [
+@pytest.mark.both_databases
+def test_the_work_list_is_filtered_and_sorted(desk: FlaskClient) -> None:
+    """The same language, in the database; customers and due dates are columns."""
+    for asked, found in [
         ("customer=panaderia&sort=-amount_at_risk", ["2001", "2002"]),
         ("q=sur", ["2002"]),
         ("due=<=2026-10-05", ["2001"]),
         ("amount_at_risk=90.000&state=all", ["2002"]),
         ("sort=due&severity=high", ["2001", "2002"]),
         ("sort=age_business_days&customer=-", []),
-    ],
-)
-def test_the_work_list_is_filtered_and_sorted(desk: FlaskClient, asked: str, found: list[str]) -> None:
-    """The same language, in the database; customers and due dates are columns."""
-    page = desk.get(f"/exceptions?{asked}")
-    assert page.status_code == 200, page.text
-    assert [key[-4:] for key in re.findall(r"cl:33::200\d(?=</code>)", page.text)] == found
+    ]:
+        page = desk.get(f"/exceptions?{asked}")
+        assert page.status_code == 200, page.text
+        assert [key[-4:] for key in re.findall(r"cl:33::200\d(?=</code>)", page.text)] == found, asked
 
 
+@pytest.mark.both_databases
 def test_lists_of_the_database_sort_by_every_heading(desk: FlaskClient) -> None:
     """Each heading that is a link answers, in both directions."""
     for path in ("/exceptions", "/payouts", "/view/documents", "/books/decisions", "/operation/runs", "/operation/jobs",
@@ -142,6 +137,7 @@ def test_a_file_has_what_is_shown(desk: FlaskClient, file_format: str) -> None:
         assert "customer=pana" in text_of(desk, "/operation/trail")
 
 
+@pytest.mark.both_databases
 def test_a_file_of_exceptions_has_what_is_shown(desk: FlaskClient) -> None:
     """What a document is about becomes columns of its own."""
     answer = desk.get("/reports/exceptions.csv?customer=pana&sort=due&columns=subject,customer_name,due_on")
@@ -222,22 +218,17 @@ def test_a_shared_view_is_seen_by_others_and_changed_by_its_owner(
     assert len(kept(owed, SavedView)) == 4
 
 
-@pytest.mark.parametrize(
-    ("form", "sentence"),
-    [
+def test_a_view_that_cannot_be_kept_is_one_sentence(owed: Installation, desk: FlaskClient, csrf: Csrf) -> None:
+    """Nothing is kept then."""
+    for form, sentence in [
         ({"view": "  "}, "Dé a la vista un nombre de 1 a 80 caracteres."),
         ({"view": "x" * 81}, "Dé a la vista un nombre de 1 a 80 caracteres."),
         ({"view": "Una"}, "Ya tiene una vista llamada &#39;Una&#39; en esta lista"),
         ({"view": "Otra", "asked": "q=" + "x" * 2000}, "La vista pasa de 2000 caracteres"),
-    ],
-)
-def test_a_view_that_cannot_be_kept_is_one_sentence(
-    owed: Installation, desk: FlaskClient, csrf: Csrf, form: dict[str, str], sentence: str
-) -> None:
-    """Nothing is kept then."""
-    save(desk, csrf, view="Una")
-    assert sentence in save(desk, csrf, **form)
-    assert [one.name for one in kept(owed, SavedView)] == ["Una"]
+    ]:
+        save(desk, csrf, view="Una")
+        assert sentence in save(desk, csrf, **form), form
+        assert [one.name for one in kept(owed, SavedView)] == ["Una"], form
 
 
 def test_a_pinned_view_that_cannot_be_read_does_not_stop_today(

@@ -88,9 +88,9 @@ def busy(reconciled: Installation, client: FlaskClient) -> FlaskClient:
     return client
 
 
-@pytest.mark.parametrize(
-    ("path", "shown"),
-    [
+def test_a_report_is_also_a_page(client: FlaskClient) -> None:
+    """The page shows the file's rows with the reader's figures."""
+    for path, shown in [
         ("/view/receivables", "Por antigüedad · CLP Días de mora Saldo"),
         ("/view/receivables?as_of=2026-10-08", "1-30 50.000"),
         (
@@ -103,11 +103,8 @@ def busy(reconciled: Installation, client: FlaskClient) -> FlaskClient:
         ("/view/cash-application", "Comercial Ñandú, SpA 33 1201 100.000 CLP Transferencia 1.1.03.10 pi_1"),
         ("/view/fees", "oct 2026 Transferencia 1 100.000"),
         ("/view/control", "Cuadra"),
-    ],
-)
-def test_a_report_is_also_a_page(client: FlaskClient, path: str, shown: str) -> None:
-    """The page shows the file's rows with the reader's figures."""
-    assert shown in text_of(client, path)
+    ]:
+        assert shown in text_of(client, path), path
 
 
 def test_pages_and_files_of_people_write_local_time(client: FlaskClient) -> None:
@@ -132,9 +129,9 @@ def test_the_events_page_warns_of_what_somebody_must_look_at(busy: FlaskClient) 
     assert "otro contenido:" not in text_of(busy, "/operation/gaps")
 
 
-@pytest.mark.parametrize(
-    ("path", "shown"),
-    [
+def test_a_list_of_operation_is_a_page(busy: FlaskClient) -> None:
+    """Runs, events, conflicts, gaps and jobs are lists with a filter; a closed window is no gap."""
+    for path, shown in [
         ("/operation/runs", "Conciliación del 08-10-2026 (n.º 42) run-1 08-10-2026 Completa"),
         ("/operation/runs?state=incomplete", "No hay filas para estos filtros o estos días."),
         (
@@ -148,11 +145,8 @@ def test_the_events_page_warns_of_what_somebody_must_look_at(busy: FlaskClient) 
         ("/operation/gaps", "Eventos 08-10-2026 09:30 08-10-2026 09:30 Abierto 0 0 the provider answered 503"),
         ("/operation/gaps?state=failed", "No hay filas para estos filtros o estos días."),
         ("/operation/jobs", "Noche · main 08-10-2026 09:30 Listo"),
-    ],
-)
-def test_a_list_of_operation_is_a_page(busy: FlaskClient, path: str, shown: str) -> None:
-    """Runs, events, conflicts, gaps and jobs are lists with a filter; a closed window is no gap."""
-    assert shown in text_of(busy, path)
+    ]:
+        assert shown in text_of(busy, path), path
 
 
 def test_an_event_shows_its_body_as_it_came(busy: FlaskClient) -> None:

@@ -3,7 +3,7 @@
 import gc
 import os
 import shutil
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -197,3 +197,33 @@ def settings(tmp_path: Path) -> Settings:
 @pytest.fixture
 def installation(settings: Settings, store: Store) -> Installation:
     return Installation(settings=settings, store=store)
+
+
+@pytest.fixture(scope="session")
+def _prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, Path]]:
+    """Where the folder of a test that was prepared is kept, and what its preparation answered."""
+    folder = tmp_path_factory.mktemp("prepared")
+    return lambda name: (folder / name, folder / f"{name}.txt")
+
+
+@pytest.fixture
+def prepare(
+    installation: Installation, database_kind: str, tmp_path: Path, _prepared: Callable[[str], tuple[Path, Path]]
+) -> Callable[[str, Callable[[], str]], str]:
+    """Fill the database and folder of a test as another test did, which is faster than to reconcile again."""
+
+    def fill(name: str, make: Callable[[], str]) -> str:
+        if database_kind != "sqlite":
+            return make()
+        folder, answer = _prepared(name)
+        if not answer.exists():
+            text = make()
+            installation.store.engine.dispose()
+            shutil.copytree(tmp_path, folder)
+            answer.write_text(text, encoding="utf-8")
+        else:
+            installation.store.engine.dispose()
+            shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+        return answer.read_text(encoding="utf-8")
+
+    return fill

@@ -83,12 +83,14 @@ RUNS: dict[str, tuple[list[str], dict[str, int]]] = {
         {r"^(happenings|documents|truth|served) ": 4, r" ms  /v[12]/": 10},
     ),
 }  # fmt: skip
-# What takes a quarter of a minute even so: `make test` only looks whether it starts.
+# What takes more than five seconds of processor even so: `make test` looks whether it starts, `make proof` runs it.
 HEAVY = {
     "accuracy/bench_accuracy.py",
     "backfill/bench_backfill.py",
     "ingest/bench_beside_a_night.py",
     "ingest/bench_ingest.py",
+    "reconcile/bench_reconcile.py",
+    "reports/bench_reports.py",
     "sandbox/bench_sandbox_scale.py",
     "scale/bench_engine.py",
 }

@@ -21,7 +21,7 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.jobs import Tick
-from consumer.jobs import ticks
+from consumer.jobs import processes, ticks
 from consumer.jobs.schedule import Job, run_due
 from reconcile.tables.runs import Run
 from sandbox.remote import TEST_KEY, Steer
@@ -173,7 +173,7 @@ def test_a_night_that_cannot_begin_says_why(installation: Installation, job: Job
 @pytest.mark.usefixtures("steer")
 def test_a_night_ends_with_its_worker(installation: Installation) -> None:
     """Where the worker dies the other end of the pipe closes, and its night is over at once."""
-    command = [sys.executable, "-P", "-c", "import app; app.work_for_parent()", "nightly", "main", "2026-10-02"]
+    command = [*processes._COMMAND, "nightly", "main", "2026-10-02"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as night:
         until(lambda: has_events(installation), "the first events are in")
         assert night.stdin is not None

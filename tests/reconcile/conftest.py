@@ -1,11 +1,9 @@
 """A small merchant: facts written straight into the store, one line each, and rules that answer what a test wants."""
 
 import json
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -143,36 +141,6 @@ def call(installation: Installation) -> Callable[..., Answer]:
 
 
 Prepare = Callable[[str, Callable[[], str]], str]
-
-
-@pytest.fixture(scope="session")
-def _prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, Path]]:
-    """Where the folder of a test that was prepared is kept, and what its preparation answered."""
-    folder = tmp_path_factory.mktemp("prepared")
-    return lambda name: (folder / name, folder / f"{name}.txt")
-
-
-@pytest.fixture
-def prepare(
-    installation: Installation, database_kind: str, tmp_path: Path, _prepared: Callable[[str], tuple[Path, Path]]
-) -> Prepare:
-    """Fill the database and folder of a test as another test did, which is faster than to reconcile again."""
-
-    def fill(name: str, make: Callable[[], str]) -> str:
-        if database_kind != "sqlite":
-            return make()
-        folder, answer = _prepared(name)
-        if not answer.exists():
-            text = make()
-            installation.store.engine.dispose()
-            shutil.copytree(tmp_path, folder)
-            answer.write_text(text, encoding="utf-8")
-        else:
-            installation.store.engine.dispose()
-            shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
-        return answer.read_text(encoding="utf-8")
-
-    return fill
 
 
 def to_finding(code: str, subject: str, at_risk: int = 100, **ids: str) -> Finding:

@@ -14,7 +14,7 @@ from tests.thoroughness import for_run
 
 FIRST = date(2026, 10, 1)
 MIDDLE, LAST = FIRST + timedelta(days=14), FIRST + timedelta(days=29)
-EXAMPLES = for_run(short=60, full=2_000)
+EXAMPLES = for_run(short=30, full=2_000)
 DAYS = st.integers(0, 29).map(lambda count: FIRST + timedelta(days=count))
 AMOUNTS = st.integers(1, 1_000_000)
 KINDS = {"payment_intent": 1, "charge": 1, "refund": -1, "refund_adjustment": 1, "dispute": -1}

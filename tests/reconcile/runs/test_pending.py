@@ -117,7 +117,7 @@ def _check(installation: Installation, said: Pending, before: Run) -> None:
 
 
 @pytest.mark.both_databases
-@pytest.mark.parametrize("seed", range(for_run(short=3, full=60)))
+@pytest.mark.parametrize("seed", range(for_run(short=2, full=60)))
 def test_pending_is_what_the_next_run_publishes(
     seed: int, world: "World", call: Call, installation: Installation, main: Connection
 ) -> None:

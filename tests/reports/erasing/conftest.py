@@ -37,7 +37,7 @@ from reconcile.tables.runs import Run
 from reports import archive
 from reports.search import filling
 from reports.tables import AuditEntry
-from tests.reconcile.conftest import World
+from tests.reconcile.conftest import Prepare, World
 
 RUT, NAME, MAIL = "12345678-5", "María José Peñaloza", "mj.penaloza@correo.cl"
 ACCOUNT, COMMENT, ORDER = "00987654321", "Arriendo de octubre para la tía Eulalia", "ZAPATO-1001"
@@ -82,8 +82,13 @@ def observed(installation: Installation, kind: str, body: dict[str, Any], at: da
 
 
 @pytest.fixture
-def lived(installation: Installation) -> Installation:
+def lived(installation: Installation, prepare: Prepare) -> Installation:
     """A closed month of two customers, told of in every place that keeps something of people."""
+    prepare("a month to erase in", lambda: _live(installation))
+    return installation
+
+
+def _live(installation: Installation) -> str:
     store, world = installation.store, World(installation.store)
     customer = {"id": "cus_1", "name": NAME, "email": MAIL, "tax_id": {"type": "cl_rut", "value": RUT}}
     observed(installation, "customer", customer | {"address": {"line1": "Los Olmos de Peñaloza 12"}})
@@ -127,7 +132,7 @@ def lived(installation: Installation) -> Installation:
             state="resolved", note=f"Llamé a {NAME}", evidence=known, run_first="1", run_last="1",
         ))  # fmt: skip
         session.add(AuditEntry(at=AT, who="ana@tienda.cl", action="search", subject=f"q={RUT}"))
-    return installation
+    return ""
 
 
 def arrive(installation: Installation, body: bytes) -> Verdict:

@@ -27,7 +27,7 @@ from reports.pages import packs as pages
 from reports.people import Role, add_user, to_user
 from tests.databases import Databases
 from tests.merchant import ROOT, environ_of, row_of, settings_of
-from tests.reconcile.conftest import World
+from tests.reconcile.conftest import Prepare, World
 from tests.reports.conftest import EMAIL, PASSWORD
 
 CLOSED_AT = datetime(2026, 9, 12, 9, 30, tzinfo=UTC)
@@ -42,7 +42,7 @@ def call(installation: Installation, *words: object) -> Result:
     return CliRunner().invoke(Commands(), [str(word) for word in words], obj=lambda: installation)
 
 
-def close(installation: Installation) -> None:
+def close(installation: Installation) -> str:
     """Close 10 September, with a payment, its document and one without, decided about by a person."""
     world = World(installation.store)
     world.payment("pi_1", 1190)
@@ -54,6 +54,7 @@ def close(installation: Installation) -> None:
     main = installation.settings.connection("main")
     signed = Signature("ana", "fin de mes, con Peña", CLOSED_AT)
     close_period(installation, main, until=date(2026, 9, 10), as_of=date(2026, 9, 10), signed=signed)
+    return ""
 
 
 def pack(installation: Installation, folder: Path, *more: str) -> Path:
@@ -71,8 +72,8 @@ def at(monkeypatch: pytest.MonkeyPatch, moment: datetime) -> None:
 
 
 @pytest.fixture
-def closed(installation: Installation) -> Installation:
-    close(installation)
+def closed(installation: Installation, prepare: Prepare) -> Installation:
+    prepare("closed month of packs", lambda: close(installation))
     return installation
 
 

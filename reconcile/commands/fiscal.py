@@ -31,7 +31,7 @@ from reconcile.books.register_files import RegisterOutcome, import_registers
 from reconcile.books.tax_registers import SIDES, YEAR
 from reconcile.commands.files import print_files, status_of
 from reconcile.fiscal.calendar import find_levers, is_period, list_due, month_before
-from reconcile.fiscal.comparing import Tie, count_missing
+from reconcile.fiscal.comparing import Tie, count_cancelled, count_missing
 from reconcile.fiscal.declared import FILE, TYPED, DeclaredError, Wish, declare, list_declared, read_file
 from reconcile.fiscal.reading import read_world
 from reconcile.fiscal.tie_out import tie_out
@@ -202,6 +202,8 @@ def tie_out_command(
             missing, listed = count_missing(world.register.papers, world.xml.papers, month)
             if world.xml.is_known and missing:
                 notes.append(f"{connection.name} {month}: XML missing for {missing} of {listed}")
+            if cancelled := count_cancelled(ties):
+                notes.append(f"{connection.name} {month}: {cancelled} cancelled at the tax office, alive in your books")
             if not (world.register.is_known or world.xml.is_known or world.declared):
                 notes.append(f"{connection.name}: {translate('tax.page_empty', 'en')}")
     shown = rows if as_json else [_to_words(row) for row in rows]

@@ -191,3 +191,8 @@ def count_missing(register: Sequence[Paper], xml: Sequence[Paper], period: str) 
     known = Counter(paper.key for paper in xml)
     mine = [paper for paper in register if paper.period == period and not paper.is_sum]
     return sum(paper.key not in known for paper in mine), len(mine)
+
+
+def count_cancelled(ties: Sequence[Tie]) -> int:
+    """Count the documents that are cancelled at the tax office and alive in the books."""
+    return len({part.doc_key for tie in ties for part in tie.parts if part.cause == "cancelled_alive"})

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
+from consumer.facts.messages import word
 from reconcile.fiscal.complements import Break, check_chain
 from reconcile.fiscal.notes import NotePart, read_notes
 from reconcile.kept.records import Fact
@@ -112,8 +113,9 @@ def facts_of_family(session: Session, connection: str, doc_key: str) -> Iterator
         yield Fact(about, "replaced_by", key)
     for one in family.members:
         if one.doc_key != doc_key:
-            said = " ".join(filter(None, [one.kind, *family.roles_of(one.doc_key), one.status, one.doc_key]))
-            yield Fact(about, "family", said)
+            roles = (word("relation", f"{one.country}.{role}", "en") for role in family.roles_of(one.doc_key))
+            said = [word("kind", f"{one.country}.{one.kind}", "en"), *roles, word("tax_state", one.status, "en")]
+            yield Fact(about, "family", f"{', '.join(said)} ({one.doc_key})")
     for settled in family.chain:
         payment = settled.payment
         broken = f" (broken: {settled.breaks})" if settled.breaks else ""

@@ -13,7 +13,7 @@ from consumer.facts.installation import Connection
 from consumer.facts.messages import name_month, translate
 from consumer.facts.money import format_decimal
 from reconcile.fiscal.calendar import find_levers, is_period, list_due, month_before
-from reconcile.fiscal.comparing import count_missing
+from reconcile.fiscal.comparing import count_cancelled, count_missing
 from reconcile.fiscal.declared import FILE, TYPED, DeclaredError, Wish, declare, list_declared, read_file
 from reconcile.fiscal.facts import facts_of
 from reconcile.fiscal.reading import read_world
@@ -60,7 +60,8 @@ def show(connection: str, period: str) -> ResponseReturnValue:
         add_up=fiscal.add_up_causes, rows=rows[:_MOST_ROWS], total=len(rows), kept=kept, is_month=is_month,
         due=list_due(own.country_code, period, calendar, desk.today()) if is_month else (),
         levers=find_levers(ties), missing=count_missing(world.register.papers, world.xml.papers, period),
-        has_xml=world.xml.is_known, knows=world.register.is_known or world.xml.is_known or bool(world.declared),
+        cancelled=count_cancelled(ties), has_xml=world.xml.is_known,
+        knows=world.register.is_known or world.xml.is_known or bool(world.declared),
         vouchers=vouchers if any(day["total"] for day in vouchers) else [], fields=_to_fields(own, period, versions),
         versions=versions, span=_span_of(period), write=_write, may_bring=desk.reader().role.may(Role.FINANCE),
         open_ties=[tie for tie in ties if tie.rest and tie.withheld is None],

@@ -176,7 +176,8 @@ def write(found: list[TaxFound]) -> str:
         "needs; one XML is altered and brought in again. What the tie-out, the complements and the run name is held",
         "against them, from XML, books, registers and returns as files. Not counted as false: sums of vouchers, unpaid",
         "documents, card sales without one, single units of rounding, global invoices, and another cause of what one",
-        "is planted on, which may follow.", "",
+        "is planted on, which may follow. Causes that are exceptions are on the work list, each with its severity, and",
+        "no others (`test_planted_causes_are_found`).", "",
         "| scenario, seed | planted | missed | false | figures with a rest |", "|---|---|---|---|---|",
     ]  # fmt: skip
     for one in found:

@@ -3,13 +3,15 @@
     .venv/bin/python tests/benchmarks/books/bench_tax_documents.py [DOCUMENTS [ROUNDS]]
 
 prints seconds of both, their ratio (median, least and most of the rounds) and how much memory the import added. The
-bare parse is that of defusedxml in every case.
+bare parse is that of defusedxml in every case. Documents are of twelve months: last is what the tie-out of one takes,
+and with everything read.
 """
 
 import os
 import resource
 import sys
 import time
+from datetime import date
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -28,9 +30,12 @@ if __name__ != "__mp_main__":
     from consumer.facts.settings import Connection, Settings
     from consumer.facts.store import Store
     from reconcile.books.tax_intake import import_tax_files
+    from reconcile.fiscal.reading import read_world
+    from reconcile.fiscal.tie_out import tie_out
     from tests.reconcile.books.tax_texts import MERCHANT, UUIDS, cfdi
 
 DOCUMENTS, A_FOLDER, LINES = 20_000, 1_000, 4
+MONTH = "2026-10"
 LINE = (
     '<cfdi:Concepto ClaveProdServ="01010101" Cantidad="1" ClaveUnidad="H87" Descripcion="Caja de herramientas" '
     'ValorUnitario="500.00" Importe="500.00" ObjetoImp="02"><cfdi:Impuestos><cfdi:Traslados><cfdi:Traslado '
@@ -44,6 +49,7 @@ def write(folder: Path, count: int) -> None:
     for number in range(count):
         text = cfdi("a", seal="Q" * 344, folio=str(number))
         text = text.replace(UUIDS["a"].upper(), str(UUID(int=number + 1)))
+        text = text.replace('Fecha="2026-10-', f'Fecha="2026-{number % 12 + 1:02}-')
         text = text.replace("</cfdi:Conceptos>", LINE * LINES + "</cfdi:Conceptos>")
         text = text.replace(" LugarExpedicion", f' Certificado="{"M" * 2_400}" LugarExpedicion')
         place = folder / f"{number // A_FOLDER:04}"
@@ -80,6 +86,18 @@ def time_import(folder: Path, place: Path, count: int) -> tuple[float, float]:
     return seconds, processor
 
 
+def time_tie_out(place: Path, periods: list[str] | None) -> float:
+    """Return seconds of the processor that reading and tying out one month takes."""
+    store = Store(f"sqlite:///{place}/cuadre.db")
+    connection = Connection.model_validate({"name": "main", "api_key": "sk_test_one", "country": "mx"})
+    spent = spend()
+    with store.reading() as session:
+        ties = tie_out(read_world(session, connection, today=date(2026, 11, 20), periods=periods), MONTH)
+    store.engine.dispose()
+    assert any(tie.figure == "vat_caused" and tie.a.amount for tie in ties)
+    return spend() - spent
+
+
 def describe(figures: list[float]) -> str:
     return f"{median(figures):.2f} ({min(figures):.2f} to {max(figures):.2f})"
 
@@ -92,12 +110,14 @@ def main(count: int, rounds: int) -> None:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         pairs = [(time_bare(folder), time_import(folder, Path(name) / str(one), count)) for one in range(rounds)]
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+        tied = [time_tie_out(Path(name) / "0", periods) for periods in ([MONTH], None)]
         child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
         bare, taken = (median(pair[place][0] for pair in pairs) for place in (0, 1))
         print(f"{count:,} documents: bare parse {bare:.1f} s, import {taken:.1f} s")
         print(f"ratio {describe([ours[0] / theirs[0] for theirs, ours in pairs])} by the clock,")
         ratios = [ours[1] / theirs[1] for theirs, ours in pairs]
         print(f"      {describe(ratios)} of the processor, load {os.getloadavg()[0]:.1f}")
+        print(f"tie-out of a month {tied[0]:.1f} s of the processor, {tied[1]:.1f} s with everything read")
         print(f"memory grew by {grown:.0f} MB, the largest reading process had {child:.0f} MB")
 
 

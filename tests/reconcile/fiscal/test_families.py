@@ -170,4 +170,5 @@ def test_the_explanation_names_the_family(installation: Installation, tmp_path: 
     assert [name for name, _ in facts] == [
         "state", "family", "instalment", "paid", "balance_by_documents", "balance_stated",
     ]  # fmt: skip
+    assert "Payment CFDI, valid (mx:uuid:bbbbbbbb" in facts[1][1]
     assert "1 87 (broken: balance_after)" in facts[2][1]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconcile.fiscal.collecting import voucher_days
-from reconcile.fiscal.comparing import Part, Tie, compare, count_missing, explain_declared
+from reconcile.fiscal.comparing import Part, Tie, compare, count_cancelled, count_missing, explain_declared
 from reconcile.fiscal.complements import Cause
 from reconcile.fiscal.facts import causes, facts_of
 from reconcile.fiscal.tie_out import tie_out
@@ -288,7 +288,8 @@ def test_a_replaced_sale_counts_while_the_sat_has_it_alive() -> None:
         payments=[paid(D5)], collected_as_of=AT,
     )  # fmt: skip
     tie = find(tie_out(known, OCTOBER), "vat_caused", Witness.TAX_OFFICE, Witness.COLLECTED)
-    assert shown(tie) == (160, 0, "explained", [("replaced", 160)])
+    assert (shown(tie), count_cancelled([tie])) == ((160, 0, "explained", [("replaced", 160)]), 0)
+    assert count_cancelled(tie_out(world([paper("a")], [paper("a", state=State.CANCELLED)]), OCTOBER)) == 1
     assert sat([old, new], [], [paid(D5)]).difference == 0
 
 

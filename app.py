@@ -59,7 +59,7 @@ from reconcile.books.bank_files import import_bank_file
 from reconcile.books.folder import FolderWatch, look_again
 from reconcile.books.invoices import import_invoices
 from reconcile.reading.process import save_memory
-from reconcile.rules.gate import STREAMS as GATED
+from reconcile.rules.streams import STREAMS as GATED
 from reconcile.runs import run as runs
 from reconcile.runs.by_hand import run_by_hand
 from reconcile.runs.cluster import check_settings

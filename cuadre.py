@@ -37,7 +37,7 @@ GROUPS = {
         "doctor": Row(
             "consumer.commands.operating:doctor_command",
             "Look at everything that could be wrong and say what to do.",
-            {"withheld_by": "reconcile.rules.gate:withheld_by", "addresses": "reports.people:latest_addresses"},
+            {"withheld_by": "reconcile.rules.streams:withheld_by", "addresses": "reports.people:latest_addresses"},
         ),
         "exceptions": Row(
             "reconcile.commands.exceptions:make_group",

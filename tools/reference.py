@@ -10,7 +10,7 @@ from consumer.facts.messages import word
 from cuadre import cli
 from reconcile.journal.postings import KINDS
 from reconcile.journal.profiles import find_profile, profile_names
-from reconcile.rules.gate import STREAMS, withheld_by
+from reconcile.rules.streams import STREAMS, withheld_by
 from reports.shapes.definitions import CATALOGUE, title_of
 from sandbox.api import routes
 from sandbox.api.call import Route

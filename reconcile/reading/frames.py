@@ -38,7 +38,6 @@ from reconcile.reading.payers import read_payers
 from reconcile.reading.process import background_thread
 from reconcile.reading.queries import Column, Statement, in_order, read_table, to_frame, to_known_frame, without_index
 from reconcile.reading.transfers import WENT_BACK, to_transfers
-from reconcile.rules.gate import STREAMS
 from reconcile.rules.inputs import (
     CHANGED_DOCUMENTS,
     CONFLICTS,
@@ -55,6 +54,7 @@ from reconcile.rules.inputs import (
     Schema,
     to_types,
 )
+from reconcile.rules.streams import STREAMS
 from reconcile.rules.terms import to_rules, to_tariff
 from reconcile.tables.books import ExchangeRate, LocalInvoice
 from reconcile.tables.desk import Decision

@@ -1,6 +1,6 @@
 """Is what we hold complete up to the as-of day: one row per stream the run reads that is not, with its reason; pure.
 
-`reconcile.rules.gate` lists them. Six are needed: never read, they are a gap. The others are a gap once they were
+`reconcile.rules.streams` lists them. Six are needed: never read, they are a gap. The others are a gap once they were
 asked for: a merchant without business accounts has none to read. A stream is complete when no part asked of it has
 failed and it reaches the as-of day. A part that is being read again takes nothing away: what was complete stays so.
 
@@ -18,8 +18,8 @@ from pandas import DataFrame
 
 from consumer.facts.clock import day_start, format_instant
 from consumer.facts.messages import Message, Value
-from reconcile.rules.gate import ITEMS_STREAM, NEEDED, STREAMS
 from reconcile.rules.inputs import GAPS, empty_frame, to_types
+from reconcile.rules.streams import ITEMS_STREAM, NEEDED, STREAMS
 
 _MOMENT = timedelta(microseconds=1)
 

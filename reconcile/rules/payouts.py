@@ -21,7 +21,6 @@ from reconcile.rules.columns import (
 )
 from reconcile.rules.fees import Fees, find_own_amounts, is_out_of_band, split_vat
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.gate import ITEMS_STREAM
 from reconcile.rules.inputs import (
     MOMENT,
     MONEY,
@@ -39,6 +38,7 @@ from reconcile.rules.inputs import (
 )
 from reconcile.rules.outcomes import DEAD, Code, FeeSource
 from reconcile.rules.reversals import DisputeLine, place_disputes
+from reconcile.rules.streams import ITEMS_STREAM
 from reconcile.rules.terms import BPS
 
 _TYPES = (*PAYMENT_TYPES, REFUND, REFUND_ADJUSTMENT)

@@ -30,10 +30,10 @@ from reconcile.reading.gaps import is_ahead_of_data
 from reconcile.reading.process import ahead, background_thread, release_arrow_memory
 from reconcile.reading.transfers import find_returned
 from reconcile.rules.at_risk import AtRisk, add_up_risks
-from reconcile.rules.gate import withheld_by
 from reconcile.rules.inputs import Finding, Inputs, Result
 from reconcile.rules.outcomes import OF_TAX, Code, Recon
 from reconcile.rules.pipeline import reconcile
+from reconcile.rules.streams import withheld_by
 from reconcile.runs.event_lines import log_events
 from reconcile.runs.narrowing import Touched, leave_closed, narrow
 from reconcile.runs.publication import (

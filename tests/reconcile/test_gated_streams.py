@@ -24,7 +24,7 @@ from consumer.sync.backfill import read_log
 from consumer.sync.pull import STREAMS as PULLED
 from consumer.sync.pull import read_streams
 from reconcile.kept.snapshots import Scope
-from reconcile.rules.gate import ITEMS_STREAM, STREAMS
+from reconcile.rules.streams import ITEMS_STREAM, STREAMS
 from reconcile.runs import run as runs
 from reconcile.runs.run import RunOutcome, take_snapshot
 from reconcile.tables.desk import ExceptionRow

@@ -14,7 +14,7 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.tables.sync import Checkpoint, Drift, StreamFinding, Window
 from consumer.sync.reach import MirrorGauges, drift_left, look
-from reconcile.rules.gate import withheld_by
+from reconcile.rules.streams import withheld_by
 
 NOW = datetime(2026, 10, 1, 3, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from reconcile.reading.gaps import Asked, Listed, clock_of_provider, find_gaps
-from reconcile.rules.gate import NEEDED, STREAMS
+from reconcile.rules.streams import NEEDED, STREAMS
 
 ZONE = "America/Santiago"
 AS_OF = date(2026, 10, 1)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reconcile.rules.gate import STREAMS
+from reconcile.rules.streams import STREAMS
 
 if TYPE_CHECKING:
     from tests.reconcile.rules.conftest import Case, Run

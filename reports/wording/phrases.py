@@ -10,20 +10,10 @@ from reports.wording import stored
 _SIGNS = (" + ", " - ")
 
 
-def history(text: str, language: str) -> str:
-    """Say a word of the work list; what people wrote into it stays as they wrote it."""
-    return word("history", text, language)
-
-
 def rule(text: str, language: str) -> str:
     """Say how a rule decided: `key:order_ref:part` is a key, by the order, of a part of the balance."""
     first, *rest = (word("rule", part, language) for part in text.split(":"))
     return f"{first}: {', '.join(rest)}" if rest else first
-
-
-def figure(text: str, language: str) -> str:
-    """Say what a total of the control is about."""
-    return word("figure", text, language)
 
 
 def source(text: str, language: str) -> str:
@@ -46,17 +36,12 @@ def columns(names: str, language: str) -> str:
     return ", ".join(_column(name, language) for name in names.split())
 
 
-def stream(name: str, language: str) -> str:
-    """Return the words of a stream; an unknown one keeps its name."""
-    return word("stream", name, language)
-
-
 def job(name: str, language: str) -> str:
     """Say `pull:main:charges`: what is done, of which connection and of which stream, and whether by hand."""
     kind, _, rest = name.removesuffix(BY_HAND).partition(":")
     connection, _, part = rest.partition(":")
     asked = word("job", "by hand", language) if name.endswith(BY_HAND) else ""
-    parts = (word("job", kind, language), connection, stream(part, language) if part else "", asked)
+    parts = (word("job", kind, language), connection, word("stream", part, language) if part else "", asked)
     return " · ".join(filter(None, parts))
 
 
@@ -67,7 +52,7 @@ def subject(text: str, language: str) -> str:
         return text
     match kind:
         case "stream":
-            said = stream(name, language)
+            said = word("stream", name, language)
         case "bank":
             account, _, day = name.partition(":")
             said = f"···{account.partition('-')[0]}, {stored.format_text(day, language)}"

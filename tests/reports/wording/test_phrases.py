@@ -2,13 +2,14 @@
 
 import pytest
 
+from consumer.facts.messages import word
 from consumer.sync.streams import STREAMS
 from reports.wording import phrases
 
 
 def test_every_stream_has_spanish_words() -> None:
     """A stream added to the pulls gets its words too."""
-    unsaid = [name for name in (*STREAMS, "events", "payout-items") if phrases.stream(name, "es-CL") == name]
+    unsaid = [name for name in (*STREAMS, "events", "payout-items") if word("stream", name, "es-CL") == name]
     assert unsaid == []
 
 

@@ -1,4 +1,4 @@
-"""The horizon of a connection: what its runs read of closed days, and what a run freezes for the next ones."""
+"""The horizon of a connection: what its runs read of closed days, and what they leave as it was frozen."""
 
 import hashlib
 import json
@@ -12,13 +12,12 @@ import sqlalchemy as sa
 from pandas import DataFrame
 from sqlmodel import Session, col
 
-from consumer.facts.bulk import insert_rows
 from consumer.facts.installation import Connection, Installation
+from consumer.facts.messages import Message
 from consumer.facts.store import Turn, batches, one_of, take_turn, to_ids
 from consumer.facts.tables.erasures import Erasure
 from consumer.facts.tables.provider import Charge, PaymentIntent, PayoutItem, Refund
 from consumer.facts.tables.types import core_of
-from reconcile.closing.settled_rows import can_freeze, freeze
 from reconcile.kept.records import last_closed
 from reconcile.kept.snapshots import rules_code
 from reconcile.reading.frames import read_inputs
@@ -31,8 +30,6 @@ from reconcile.reading.frozen import (
     KEY,
     MOST_BEARERS,
     OF_PAYOUT,
-    PAYOUT,
-    Apart,
     Touched,
     digest_deposits,
     find_touched,
@@ -48,23 +45,25 @@ from reconcile.rules.inputs import (
     FEES,
     ITEMS,
     MONEY,
+    NUMBERS,
     TEXT,
     UNKNOWN_CUSTOMERS,
     Finding,
     Inputs,
     Result,
     Schema,
+    empty_frame,
 )
 from reconcile.rules.outcomes import Code
 from reconcile.tables.books import LocalInvoice, PayoutReport, RemovedFile
-from reconcile.tables.closing import FrozenName, FrozenRow, Horizon, Period
+from reconcile.tables.closing import FrozenName, FrozenNumber, FrozenRow, Horizon, Period
 
 # No transaction lasts so long, so none that began before a view is written after what the next run reads.
 OVERLAP = timedelta(hours=1)
 # Another way to freeze makes every horizon be frozen anew.
-_FORMAT = 1
-_FROZEN: Schema = {"kind": TEXT, "key": TEXT, "part": TEXT, "cell": MONEY, "digest": MONEY}
-_NAMES: Schema = {"word": MONEY, "cell": MONEY}
+_FORMAT = 2
+ROWS: Schema = {"kind": TEXT, "key": TEXT, "part": TEXT, "cell": MONEY, "digest": MONEY}
+NAMES: Schema = {"word": MONEY, "cell": MONEY}
 _ORDER: dict[str, tuple[Schema, tuple[str, ...]]] = {
     "items": (ITEMS, ("payout_id", "resource_type", "resource_id")),
     "documents": (DOCUMENTS, ("doc_key",)),
@@ -73,10 +72,11 @@ _ORDER: dict[str, tuple[Schema, tuple[str, ...]]] = {
 }
 _OF_BANK = frozenset({Code.PAYOUT_LATE, Code.PAYOUT_RETURNED, Code.PAYOUT_NOT_IN_BANK, Code.BANK_AMOUNT_DIFF})
 _SALES = (PaymentIntent, Charge, Refund)
+_NOTHING = Touched(frozenset(), frozenset())
 
 
 def _empty() -> DataFrame:
-    return DataFrame({name: pd.Series(dtype="int64" if dtype == MONEY else TEXT) for name, dtype in _FROZEN.items()})
+    return empty_frame(ROWS).astype({"cell": "int64", "digest": "int64"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,22 +89,15 @@ class View:
     inputs: Inputs
     freezes: date | None = None
     horizon: Horizon | None = None
-    apart: Apart | None = None
-    touched: Touched | None = None
+    touched: Touched = _NOTHING
+    # What closed days had and nothing has any more; None if everything was read.
+    gone: frozenset[tuple[str, str]] | None = None
     # What the bank showed of settled payouts when they were frozen.
     deposits: DataFrame = field(default_factory=_empty)
-
-    @property
-    def judged(self) -> Inputs:
-        return self.inputs if self.apart is None else self.apart.inputs
-
-    @property
-    def closed(self) -> frozenset[str]:
-        return self.apart.payouts if self.apart is not None else frozenset()
-
-    @property
-    def gone(self) -> frozenset[tuple[str, str]] | None:
-        return None if self.apart is None else self.apart.gone
+    # Why everything is judged although there is a horizon.
+    doubt: Message | None = None
+    # A bounded run would judge other rows than this one, which read everything.
+    differs: bool = False
 
 
 def read_view(  # noqa: PLR0913 - a day, a moment and how much to read
@@ -118,13 +111,16 @@ def read_view(  # noqa: PLR0913 - a day, a moment and how much to read
     reopened: Collection[str] = (),
 ) -> View:
     """Read what a run of a day judges: everything, or what the horizon leaves open, found with or without its index."""
-    reader = _Reader(session, installation, connection, as_of, now)
     period = last_closed(session, connection.name) if installation.settings.horizon else None
     freezes = period.until if period is not None and period.until <= as_of else None
-    horizon = find_horizon(session, connection, period, as_of)
-    small = reader.read(Only()) if horizon is not None else None
-    if horizon is None or small is None or horizon.basis != to_basis(small) or not small.orders.empty:
-        return View(reader.read(None), freezes)
+    horizon = session.get(Horizon, connection.name) if period is not None else None
+    doubt = None if horizon is None or period is None else find_doubt(session, horizon, period, as_of)
+    reader = _Reader(session, installation, connection, as_of, now, horizon.freezing if horizon is not None else 0)
+    small = reader.read(Only()) if horizon is not None and doubt is None else None
+    if small is not None and horizon is not None and horizon.basis != to_basis(small):
+        doubt = Message("horizon.basis")
+    if horizon is None or small is None or doubt is not None or not small.orders.empty:
+        return View(reader.read(None), freezes, doubt=doubt)
     if whole:
         inputs, frozen = reader.read_whole()
         touched = find_touched(inputs, frozen, list_named(inputs, frozen), reopened)
@@ -136,33 +132,36 @@ def read_view(  # noqa: PLR0913 - a day, a moment and how much to read
         inputs, frozen = (inputs, frozen) if whole else reader.add(inputs, frozen, Touched(more, frozenset()))
         touched = replace(touched, cells=touched.cells | more)
         apart = set_apart(inputs, frozen, touched)
-    return View(inputs, freezes, horizon, apart, touched, frozen[frozen["kind"] == DEPOSIT])
+    judged = replace(apart.inputs, numbers=reader.read_numbers())
+    return View(judged, freezes, horizon, touched, apart.gone, frozen[frozen["kind"] == DEPOSIT])
 
 
-def find_horizon(session: Session, connection: Connection, period: Period | None, as_of: date) -> Horizon | None:
-    """Return the horizon that holds for a run of a day, None if that must judge everything.
+def find_doubt(session: Session, horizon: Horizon, period: Period, as_of: date) -> Message | None:
+    """Return why a horizon does not hold for a run of a day, which then judges everything.
 
     A period that was reopened, a file that was taken back and a person who was erased leave no later row to find.
     """
-    horizon = session.get(Horizon, connection.name) if period is not None else None
-    if horizon is None or period is None or horizon.until > period.until or as_of < horizon.as_of:
-        return None
+    if horizon.until > period.until:
+        return Message("horizon.reopened")
+    if as_of < horizon.as_of:
+        return Message("horizon.earlier", {"day": horizon.as_of})
     since = horizon.seen_at - OVERLAP
     removed = sa.select(col(RemovedFile.id)).where(
-        col(RemovedFile.connection) == connection.name, col(RemovedFile.removed_at) >= since
+        col(RemovedFile.connection) == horizon.connection, col(RemovedFile.removed_at) >= since
     )
     erased = sa.select(col(Erasure.id)).where(sa.or_(col(Erasure.at) >= since, col(Erasure.finished_at).is_(None)))
-    if session.scalar(removed.limit(1)) is not None or session.scalar(erased.limit(1)) is not None:
-        return None
-    return horizon
+    if session.scalar(removed.limit(1)) is not None:
+        return Message("horizon.removed")
+    return None if session.scalar(erased.limit(1)) is None else Message("horizon.erased")
 
 
 def find_moved_deposits(view: View, result: Result) -> frozenset[str]:
     """Return the settled payouts of which the bank now says something else; `result` still has them."""
-    own = result.payouts[result.payouts["payout_id"].isin(view.closed)]
-    both = view.deposits.merge(digest_deposits(own), on=KEY, how="right", suffixes=("", "_now"))
+    closed = frozenset(view.inputs.settled["payout_id"])
+    own = digest_deposits(result.payouts[result.payouts["payout_id"].isin(closed)])
+    both = view.deposits.merge(own, on="key", how="right", suffixes=("", "_now"))
     moved = set(both["key"][both["digest"] != both["digest_now"]])
-    return frozenset(moved | {str(one.payout_id) for one in result.findings if _is_of_bank(one, view.closed)})
+    return frozenset(moved | {str(one.payout_id) for one in result.findings if _is_of_bank(one, closed)})
 
 
 def _is_of_bank(found: Finding, payouts: frozenset[str]) -> bool:
@@ -172,52 +171,7 @@ def _is_of_bank(found: Finding, payouts: frozenset[str]) -> bool:
 def drop_horizon(session: Session, connection: str) -> None:
     """Have the next run judge everything and freeze anew."""
     take_turn(session, Turn.PERIODS)
-    session.execute(sa.delete(Horizon).where(col(Horizon.connection) == connection))
-
-
-def keep_horizon(session: Session, view: View, result: Result, *, run_id: str, until: date, seen_at: datetime) -> None:
-    """Freeze what a run settled and carry the rest, in place of what it touched; without a horizon, of everything.
-
-    Leave all as it is if the horizon that the run read stands no longer.
-    """
-    take_turn(session, Turn.PERIODS)
-    database, name = session.connection(), view.inputs.connection
-    if view.horizon is not None and not _still_stands(session, view.horizon):
-        return
-    rows, names = core_of(FrozenRow), core_of(FrozenName)
-    inputs, first = view.judged, 1
-    if view.apart is None or view.touched is None:
-        for table in (rows, names):
-            database.execute(sa.delete(table).where(table.c.connection == name))
-    else:
-        first += database.scalar(sa.select(sa.func.max(rows.c.cell)).where(rows.c.connection == name)) or 0
-        _thaw(database, name, view.touched)
-    session.execute(sa.delete(Horizon).where(col(Horizon.connection) == name))
-    if can_freeze(inputs, result):
-        frozen = freeze(inputs, result, until, closed=view.closed, first=first)
-        own = {"connection": name}
-        for table, columns, frame in ((rows, [*_FROZEN], frozen.rows), (names, [*_NAMES], frozen.names)):
-            insert_rows(database, table, columns, frame[columns].itertuples(index=False, name=None), alike=own)
-        session.add(
-            Horizon(connection=name, run_id=run_id, as_of=inputs.as_of, until=until, seen_at=seen_at,
-                    basis=to_basis(inputs))
-        )  # fmt: skip
-
-
-def _still_stands(session: Session, horizon: Horizon) -> bool:
-    now = session.get(Horizon, horizon.connection, populate_existing=True)
-    return now is not None and (now.run_id, now.seen_at) == (horizon.run_id, horizon.seen_at)
-
-
-def _thaw(database: sa.Connection, name: str, touched: Touched) -> None:
-    rows, names = core_of(FrozenRow), core_of(FrozenName)
-    mine = rows.c.connection == name
-    database.execute(sa.delete(rows).where(mine, rows.c.cell == CARRIED))
-    for some in batches(sorted(touched.cells)):
-        database.execute(sa.delete(rows).where(mine, rows.c.cell.in_(some)))
-        database.execute(sa.delete(names).where(names.c.connection == name, names.c.cell.in_(some)))
-    for ids in batches(sorted(touched.payouts)):
-        database.execute(sa.delete(rows).where(mine, rows.c.kind.in_((PAYOUT, DEPOSIT)), rows.c.key.in_(ids)))
+    session.execute(sa.update(Horizon).where(col(Horizon.connection) == connection).values(basis=""))
 
 
 def to_basis(inputs: Inputs) -> str:
@@ -229,28 +183,23 @@ def to_basis(inputs: Inputs) -> str:
     return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def _select(table: sa.Table) -> Statement:
-    return sa.select(*(table.c[column.name] for column in table.columns))
-
-
-def _read(session: Session, wanted: Statement, schema: Schema) -> DataFrame:
-    columns = {column.name: column for column in wanted.selected_columns}
-    found = read_table(session.connection(), wanted.with_only_columns(*(columns[name] for name in schema)), schema)
-    numbers = {name: "int64" for name, dtype in schema.items() if dtype == MONEY}
-    return to_frame(found, schema).astype(numbers)
+def read_frozen(database: sa.Connection, table: sa.Table, schema: Schema, *conditions: Column) -> DataFrame:
+    """Read rows that were frozen; their numbers are plain integers."""
+    found = read_table(database, sa.select(*(table.c[name] for name in schema)).where(*conditions), schema)
+    return to_frame(found, schema).astype({name: "int64" for name, dtype in schema.items() if dtype == MONEY})
 
 
 class _Reader:
     """Queries of one connection in one view of the database."""
 
     def __init__(
-        self, session: Session, installation: Installation, connection: Connection, as_of: date, now: datetime
-    ) -> None:
+        self, session: Session, installation: Installation, connection: Connection, as_of: date, now: datetime,
+        freezing: int,
+    ) -> None:  # fmt: skip
         self._session, self._installation, self._connection = session, installation, connection
-        self._as_of, self._now = as_of, now
-        self._dialect = session.connection().dialect.name
-        self._rows = core_of(FrozenRow)
-        self._mine = self._rows.c.connection == connection.name
+        self._as_of, self._now, self._freezing = as_of, now, freezing
+        self._database = session.connection()
+        self._dialect, self._rows = self._database.dialect.name, core_of(FrozenRow)
 
     def read(self, only: Only | None, small: Inputs | None = None) -> Inputs:
         settings = self._installation.settings
@@ -270,17 +219,14 @@ class _Reader:
         `small` are the inputs without their large tables.
         """
         since, rows = horizon.seen_at - OVERLAP, self._rows
-        # In two queries, each by its index.
-        carried = pd.concat(
-            [self._find_frozen(rows.c.cell <= CARRIED), self._find_frozen(rows.c.kind == DISPUTE)], ignore_index=True
-        ).drop_duplicates(KEY, ignore_index=True)
-        resources = self._find_written(since)
-        documents = self._scalars(LocalInvoice, "doc_key", col(LocalInvoice.updated_at) >= since)
-        reported = self._scalars(PayoutReport, "payout_id", col(PayoutReport.imported_at) >= since)
+        carried = self._find_frozen(sa.or_(rows.c.cell <= CARRIED, rows.c.kind == DISPUTE))
+        resources, documents = self._find_written(since)
+        reported = self._ask(PayoutReport, "payout_id", col(PayoutReport.imported_at) >= since)
         frozen = self._add_rows(carried, {ITEM: resources, DOCUMENT: documents})
         settled = set(carried["key"][carried["cell"] == OF_PAYOUT])
         payouts = sorted(set(small.payouts["payout_id"]) - settled)
-        inputs = self.read(_to_only(frozen, settled, resources, documents, payouts), small)
+        only = _to_only(frozen, settled, resources, documents, payouts)
+        inputs = self.read(replace(only, since=since), small)
         read, asked = frozenset[int](), frozenset(settled & reported)
         inputs, frozen = self.add(inputs, frozen, Touched(read, asked))
         while True:
@@ -296,7 +242,12 @@ class _Reader:
         """Add the rows of further cells and payouts, in the order in which they would have been read."""
         if not new.cells and not new.payouts:
             return inputs, frozen
-        items = self._find_rows(ITEM, self._ask(PayoutItem, "resource_id", "payout_id", new.payouts))
+        listed = core_of(PayoutItem).c.payout_id
+        resources = set[str]().union(*(
+            self._ask(PayoutItem, "resource_id", one_of(listed, self._dialect, to_ids(some)))
+            for some in batches(sorted(new.payouts), 20_000)
+        ))  # fmt: skip
+        items = self._find_rows(ITEM, resources)
         cells = new.cells.union(items["cell"]) - {CARRIED, OF_PAYOUT}
         more = self._find_cells(cells)
         settled = set(frozen["key"][frozen["cell"] == OF_PAYOUT])
@@ -316,15 +267,17 @@ class _Reader:
     def find_named(self, words: Collection[int]) -> frozenset[int]:
         """Return the cells whose documents bear one of these names, unless too many bear it."""
         names = core_of(FrozenName)
-        mine = _select(names).where(names.c.connection == self._connection.name)
-        found = [
-            _read(self._session, mine.where(self._is_one_of(names.c.word, some)), _NAMES)
-            for some in batches(sorted(words), 50_000)
-        ]
+        found = [self._find(names, NAMES, self._is_one_of(names.c.word, some))
+                 for some in batches(sorted(words), 50_000)]  # fmt: skip
         if not found:
             return frozenset()
         borne = pd.concat(found, ignore_index=True)
         return frozenset(borne["cell"][borne.groupby("word")["cell"].transform("size") <= MOST_BEARERS].tolist())
+
+    def read_numbers(self) -> DataFrame:
+        """Read the stretches of numbers that settled documents bear."""
+        found = self._find(core_of(FrozenNumber), NUMBERS)
+        return found.sort_values(list(NUMBERS), ignore_index=True).drop_duplicates(ignore_index=True).astype(NUMBERS)
 
     def _is_one_of(self, column: Column, numbers: Iterable[int]) -> Column:
         """Ask for many numbers as one parameter."""
@@ -334,16 +287,33 @@ class _Reader:
         texts = sa.func.json_array_elements_text(sa.cast(given, sa.Text).op("::")(sa.text("json")))
         return column.in_(sa.select(sa.cast(texts.table_valued("value").c.value, sa.BigInteger)))
 
-    def _find_written(self, since: datetime) -> set[str]:
-        """Return the resources of which something was written since a moment."""
-        found: set[str] = set()
-        for table in _SALES:
-            found.update(self._scalars(table, "id", col(table.written_at) >= since))
-        found.update(self._scalars(PayoutItem, "resource_id", col(PayoutItem.written_at) >= since))
-        return found
+    def _find_written(self, since: datetime) -> tuple[list[str], list[str]]:
+        """Return the resources and documents of which something was written since a moment."""
+        written = [(table, "id", "written_at") for table in _SALES] + [(PayoutItem, "resource_id", "written_at")]
+        tables = [(core_of(table).c, key, at) for table, key, at in written]
+        name = self._connection.name
+        one, *others = (
+            sa.select(columns[key].label("key")).where(columns.connection == name, columns[at] >= since)
+            for columns, key, at in tables
+        )
+        documents = core_of(LocalInvoice).c
+        changed = sa.select(documents.doc_key.label("key")).where(
+            documents.connection == name, documents.updated_at >= since
+        )
+        return self._list_keys(one.union(*others)), self._list_keys(changed)
+
+    def _list_keys(self, wanted: Statement | sa.CompoundSelect[tuple[object]]) -> list[str]:
+        keys: list[str] = read_table(self._database, sa.select(wanted.subquery().c.key), {"key": TEXT})[
+            "key"
+        ].to_pylist()
+        return keys
+
+    def _find(self, table: sa.Table, schema: Schema, *conditions: Column) -> DataFrame:
+        mine = (table.c.connection == self._connection.name, table.c.freezing <= self._freezing)
+        return read_frozen(self._database, table, schema, *mine, *conditions)
 
     def _find_frozen(self, *conditions: Column) -> DataFrame:
-        return _read(self._session, _select(self._rows).where(self._mine, *conditions), _FROZEN)
+        return self._find(self._rows, ROWS, *conditions)
 
     def _find_rows(self, kind: str, keys: Collection[str]) -> DataFrame:
         found = [
@@ -356,17 +326,11 @@ class _Reader:
         found = [self._find_frozen(self._is_one_of(self._rows.c.cell, some)) for some in batches(sorted(cells), 20_000)]
         return pd.concat([_empty(), *found], ignore_index=True)
 
-    def _scalars(self, table: type, name: str, *conditions: sa.ColumnElement[bool]) -> set[str]:
+    def _ask(self, table: type, name: str, *conditions: sa.ColumnElement[bool]) -> set[str]:
+        """Return a column of some rows."""
         columns = core_of(table).c
         wanted = sa.select(columns[name]).where(columns.connection == self._connection.name, *conditions)
-        return set(self._session.connection().execute(wanted).scalars())
-
-    def _ask(self, table: type, name: str, key: str, values: Collection[str]) -> set[str]:
-        """Return a column of the rows with some keys."""
-        column, found = core_of(table).c[key], set[str]()
-        for some in batches(sorted(values), 20_000):
-            found |= self._scalars(table, name, one_of(column, self._dialect, to_ids(some)))
-        return found
+        return set(self._database.execute(wanted).scalars())
 
 
 def _to_only(

@@ -25,8 +25,9 @@ from reconcile.reading.frozen import (
     payout_of,
 )
 from reconcile.rules.columns import Ints, Mask, shift_days
-from reconcile.rules.inputs import DAY, TEXT, Inputs, Result
+from reconcile.rules.inputs import DAY, NUMBERS, TEXT, Inputs, Result, to_types
 from reconcile.rules.inputs import DISPUTE as DISPUTE_LINE
+from reconcile.rules.names import is_numbering, join_stretches, list_numbers
 from reconcile.rules.outcomes import APPLIED, CLOSED, DEAD, LOST, Code, DocumentOutcome, FeeSource, Outcome, Recon
 
 _DONE = frozenset({*APPLIED, Outcome.REFUND, Outcome.ADJUSTMENT})
@@ -35,10 +36,14 @@ _STANDING = (Recon.CLOSED, Recon.NO_BANK)
 
 
 class Frozen(NamedTuple):
-    """Every row with its cell and digest, and the names that documents of settled cells bear."""
+    """Every row with its cell, digest and month, and of the documents of settled cells the names and the numbers.
+
+    A cell has the month of its newest item or document, as a number such as 202611; what is carried has month 0.
+    """
 
     rows: DataFrame
     names: DataFrame
+    numbers: DataFrame
 
 
 @dataclass(slots=True)
@@ -54,36 +59,74 @@ def can_freeze(inputs: Inputs, result: Result) -> bool:
     return result.complete and inputs.orders.empty and all(one.code != Code.CALENDAR_GAP for one in result.findings)
 
 
-def freeze(inputs: Inputs, result: Result, until: date, *, closed: Collection[str] = (), first: int = 1) -> Frozen:
-    """Divide the rows of a run into settled cells of the days up to one, numbered from `first`, and what is carried.
+def freeze(inputs: Inputs, result: Result, until: date) -> Frozen:
+    """Divide the rows of a run into settled cells of the days up to one, and what is carried.
 
-    `closed` are the payouts settled before, whose rows stay as they were frozen.
+    A cell is numbered by what it holds: frozen again, the same cell has the same number.
     """
     rows = digest_rows(inputs)
     nodes = _join(rows, inputs, result)
     bad = _find_unsettled(rows, inputs, result, until)
     payouts = _choose_payouts(inputs, result, until)
     while True:
-        both = payouts.union(closed)
-        settled = _hold_last_items(rows, nodes, _settle(rows, nodes, bad, both), both, result)
+        settled = _settle(rows, nodes, bad, payouts.union(inputs.settled["payout_id"]))
         pinned = _find_pinned(rows, settled, inputs) & payouts
         if not pinned:
             break
         payouts -= pinned
-    _, numbers = np.unique(nodes.component[settled], return_inverse=True)
     cells = np.full(len(rows), CARRIED, dtype=np.int64)
-    cells[settled] = numbers + first
+    cells[settled] = _number_cells(rows[settled], nodes.component[settled])
     is_payout = ((rows["kind"] == PAYOUT) & rows["key"].isin(payouts)).to_numpy(dtype=bool)
     cells[is_payout] = OF_PAYOUT
-    frozen = rows.assign(cell=cells)
-    deposits = digest_deposits(result.payouts[result.payouts["payout_id"].isin(payouts)]).assign(cell=OF_PAYOUT)
-    kept = frozen[(frozen["kind"] != PAYOUT) | is_payout]
-    return Frozen(pd.concat([kept, deposits], ignore_index=True), _name_cells(frozen, inputs))
-
-
-def _name_cells(frozen: DataFrame, inputs: Inputs) -> DataFrame:
+    months = np.where(settled, _find_months(nodes, inputs), 0)
+    frozen = rows.assign(cell=cells, month=months)[(rows["kind"] != PAYOUT) | is_payout]
+    every = pd.concat([frozen, _list_deposits(payouts, result)], ignore_index=True)
     own = frozen[(frozen["kind"] == DOCUMENT) & (frozen["cell"] > CARRIED)].set_index("key")["cell"]
     documents = inputs.documents[inputs.documents["doc_key"].isin(own.index)]
+    return Frozen(every, _name_cells(own, documents), list_stretches(documents))
+
+
+def _number_cells(rows: DataFrame, components: Ints) -> Ints:
+    """Return for each row the number of its cell: the digest of the first of its keys, above those that mean none."""
+    keys = DataFrame({"component": components, "name": rows["kind"] + " " + rows["key"] + " " + rows["part"]})
+    first = keys.groupby("component")["name"].min()
+    digests = pd.util.hash_pandas_object(first, index=False).to_numpy() >> np.uint64(1)
+    return np.maximum(digests.astype(np.int64), 1)[np.searchsorted(first.index.to_numpy(), components)]
+
+
+def _list_deposits(payouts: Collection[str], result: Result) -> DataFrame:
+    """Return what the bank showed of some payouts, each with the last bank day of its items."""
+    own = result.payouts[result.payouts["payout_id"].isin(payouts)]
+    lines = result.lines[result.lines["resource_type"] != DISPUTE_LINE]
+    days = lines.groupby("payout_id")["bank_day"].max().dt.strftime("%Y-%m-%d")
+    deposits = digest_deposits(own)
+    return deposits.assign(cell=OF_PAYOUT, month=0, part=deposits["key"].map(days).fillna("").astype(TEXT))
+
+
+def _find_months(nodes: _Nodes, inputs: Inputs) -> Ints:
+    """Return for each row the month of the newest item or document that hangs together with it."""
+    dated = pd.concat([inputs.items["occurred_at"].dt.tz_convert(None), inputs.documents["issue_date"]])
+    own = (dated.dt.year * 100 + dated.dt.month).fillna(0).to_numpy(dtype=np.int64)
+    newest = np.zeros(int(nodes.component.max(initial=-1)) + 1, dtype=np.int64)
+    # Items and documents are the first rows, in this order.
+    np.maximum.at(newest, nodes.component[: len(own)], own)
+    return newest[nodes.component]
+
+
+def list_stretches(documents: DataFrame) -> DataFrame:
+    """Return the numbers that documents bear as stretches, where they follow one another closely."""
+    found = [DataFrame(columns=list(NUMBERS))]
+    given = list_numbers(documents)
+    several = given[given.duplicated(["run", "head"], keep=False)]
+    for (run, head), group in several.groupby(["run", "head"])["number"]:
+        numbers = group.to_numpy(dtype=np.int64)
+        since, until = join_stretches(numbers, numbers)
+        if is_numbering(since, until):
+            found += [DataFrame({"run": run, "head": head, "since": since, "until": until})]
+    return to_types(pd.concat(found, ignore_index=True), NUMBERS)
+
+
+def _name_cells(own: Series, documents: DataFrame) -> DataFrame:
     names = list_names(documents)
     cells = own.reindex(documents["doc_key"].astype(object)).to_numpy()[names["place"].to_numpy(dtype=np.int64)]
     return DataFrame({"word": names["word"], "cell": cells}).drop_duplicates(ignore_index=True)
@@ -196,13 +239,3 @@ def _find_pinned(rows: DataFrame, settled: Mask, inputs: Inputs) -> set[str]:
         later = payouts[(payouts["created_at"] > ended_at) & (payouts["currency"] == currency)]
         pinned |= set(later["payout_id"][~later["status"].isin(DEAD)][:1])
     return pinned
-
-
-def _hold_last_items(rows: DataFrame, nodes: _Nodes, settled: Mask, payouts: set[str], result: Result) -> Mask:
-    """Carry an item of each settled payout's last bank day, from which the day of its deposit follows."""
-    lines = result.lines[result.lines["payout_id"].isin(payouts) & (result.lines["line"] == 1)]
-    lines = lines[lines["resource_type"] != DISPUTE_LINE].sort_values(["payout_id", "bank_day", "resource_id"])
-    last = lines.drop_duplicates("payout_id", keep="last")
-    names = last["resource_id"] + " " + last["payout_id"] + " " + last["resource_type"]
-    is_last = ((rows["kind"] == ITEM) & (rows["key"] + " " + rows["part"]).isin(names)).to_numpy(dtype=bool)
-    return settled & ~np.isin(nodes.component, nodes.component[is_last])

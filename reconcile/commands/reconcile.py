@@ -97,6 +97,8 @@ def reconcile(
     with installation.store.reading() as session:
         standings = standings_of(session, outcome)
     _show_outcome(outcome, standings, dry_run=dry_run, as_json=as_json)
+    if outcome.doubt is not None:
+        say(str(outcome.doubt))
     if outcome.differs:
         say("closed days are not as they were frozen: this run read everything, and so does the next one")
     is_severe = fail_on is not None and has_severity(outcome, fail_on)

@@ -40,7 +40,7 @@ ERASED = "erased.json"
 DRAFT = ".draft"
 SCHEMAS = {**INPUTS, "transfers": TRANSFERS}
 # Frames that came after runs were kept, and name a run only where they have rows.
-_LATER = frozenset({"payers", "operations", "changed_documents"})
+_LATER = frozenset({"payers", "operations", "changed_documents", "settled", "numbers"})
 
 
 # What names a run: all it read, as JSON.
@@ -73,8 +73,6 @@ class Snapshot:
     transfers: DataFrame
     scope: Scope
     manifest: Manifest
-    # Settled payouts of closed days, whose rows stay as they were frozen.
-    closed: frozenset[str] = frozenset()
 
     def frame(self, name: str) -> DataFrame:
         found: DataFrame = self.transfers if name == "transfers" else getattr(self.inputs, name)
@@ -102,7 +100,6 @@ def take(
     *,
     tariff: Mapping[str, object],
     chosen_rules: Mapping[str, object],
-    closed: frozenset[str] = frozenset(),
 ) -> Snapshot:
     """Name the inputs by their content: rows, rules, tariff, calendar, scope and day, but not when or how they came."""
     manifest: Manifest = {
@@ -118,9 +115,7 @@ def take(
         "rules": asdict(inputs.rules),
         "rules_code": rules_code(),
     }
-    if closed:
-        manifest["closed_payouts"] = sorted(closed)
-    unnamed = Snapshot("", inputs, transfers, scope, manifest, closed)
+    unnamed = Snapshot("", inputs, transfers, scope, manifest)
     manifest["frames"] = _digests(unnamed)
     return replace(unnamed, run_id=name_of(manifest))
 
@@ -300,8 +295,7 @@ def read(data_dir: Path, connection: str, run_id: str) -> Snapshot:
         **kept,
     )
     since, until, payout_id = manifest["scope"]
-    closed = frozenset(manifest.get("closed_payouts", ()))
-    return Snapshot(run_id, inputs, transfers, Scope(_date(since), _date(until), payout_id), manifest, closed)
+    return Snapshot(run_id, inputs, transfers, Scope(_date(since), _date(until), payout_id), manifest)
 
 
 def _text(on: date | None) -> str | None:

@@ -13,13 +13,13 @@ import pyarrow.compute as pc
 from pandas import DataFrame, Series
 
 from reconcile.rules.columns import ArrowTexts, Ints, Mask, to_mask, to_texts
-from reconcile.rules.inputs import DOCUMENTS, PAYMENT_TYPES, SAID, TEXT, Inputs
+from reconcile.rules.inputs import DOCUMENTS, PAYMENT_TYPES, SAID, SETTLED, TEXT, Inputs, to_types
 from reconcile.rules.keys import Said, list_loose_words, read_metadata
 from reconcile.rules.names import normalize, simplify, simplify_column, split_words
 
 ITEM, DOCUMENT, DISPUTE, PAYOUT, DEPOSIT = "item", "document", "dispute", "payout", "deposit"
 KEY = ["kind", "key", "part"]
-# Cells by number from 1; what is carried has none, and settled payouts belong to no one cell.
+# Cells have numbers above these; what is carried has none, and settled payouts belong to no one cell.
 CARRIED, OF_PAYOUT = 0, -1
 # A name that so many cells bear identifies none of them.
 MOST_BEARERS = 50
@@ -41,10 +41,9 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """The rows to be judged, the settled payouts whose rows stay as they are, and what was frozen and is gone."""
+    """The rows to be judged, and what was frozen and is gone."""
 
     inputs: Inputs
-    payouts: frozenset[str]
     gone: frozenset[tuple[str, str]]
 
 
@@ -62,7 +61,7 @@ def digest_rows(inputs: Inputs) -> DataFrame:
 
 
 def digest_deposits(payouts: DataFrame) -> DataFrame:
-    """Return what the bank showed of the payouts of a result, as rows that may be frozen."""
+    """Return what the bank showed of the payouts of a result, as rows that may be frozen but for their last day."""
     return _to_rows(DEPOSIT, payouts["payout_id"], payouts[_DEPOSIT]).astype(dict.fromkeys(KEY, TEXT))
 
 
@@ -73,7 +72,8 @@ def _to_rows(kind: str, keys: Series, cells: DataFrame, parts: "Series[str] | st
 
 def payout_of(parts: Series) -> Series:
     """Return the payout of an item's part, empty where no payout lists it."""
-    return parts.str.rsplit(" ", n=1).str[0]
+    payouts = pc.replace_substring_regex(to_texts(parts), " [^ ]*$", "")
+    return Series(payouts.to_numpy(zero_copy_only=False), index=parts.index, dtype=TEXT)
 
 
 def find_touched(
@@ -123,7 +123,8 @@ def set_apart(inputs: Inputs, frozen: DataFrame, touched: Touched) -> Apart:
     """Leave out the rows of all settled cells that nothing touched."""
     is_left = ~frozen["cell"].isin([CARRIED, OF_PAYOUT, *touched.cells])
     left, rest = frozen[is_left], frozen[~is_left & (frozen["kind"] != DEPOSIT)]
-    payouts = frozenset(_keys(rest[rest["cell"] == OF_PAYOUT], PAYOUT)) - touched.payouts
+    deposits = frozen[(frozen["kind"] == DEPOSIT) & ~frozen["key"].isin(touched.payouts)]
+    settled = to_types(DataFrame({"payout_id": deposits["key"], "last_day": deposits["part"]}), SETTLED)
     items = inputs.items[~_are_among(inputs.items, left)]
     unknown = inputs.unknown_customers
     kept = replace(
@@ -131,17 +132,20 @@ def set_apart(inputs: Inputs, frozen: DataFrame, touched: Touched) -> Apart:
         items=items.reset_index(drop=True),
         documents=_keep(inputs.documents, "doc_key", left, DOCUMENT),
         disputes=_keep(inputs.disputes, "dispute_id", left, DISPUTE),
-        fees=_keep_fees(inputs.fees, items, payouts),
+        fees=_keep_fees(inputs.fees, items, settled["payout_id"]),
+        settled=settled.sort_values("payout_id", ignore_index=True),
         unknown_customers=unknown[_is_in(unknown["resource_id"], items["resource_id"])].reset_index(drop=True),
     )
-    return Apart(kept, payouts, frozenset(_find_gone(kept, rest)))
+    return Apart(kept, frozenset(_find_gone(kept, rest)))
 
 
-def _keep_fees(fees: DataFrame, items: DataFrame, payouts: Collection[str]) -> DataFrame:
+def _keep_fees(fees: DataFrame, items: DataFrame, payouts: Series) -> DataFrame:
     """Keep the fees of listed items, and all fees of payouts that are judged as a whole."""
-    listed = items[["payout_id", "resource_id"]].dropna().drop_duplicates()
-    is_listed = fees[["payout_id", "resource_id"]].merge(listed, how="left", indicator=True)["_merge"] == "both"
-    return fees[~fees["payout_id"].isin(payouts).to_numpy() | is_listed.to_numpy()].reset_index(drop=True)
+    is_settled = _is_in(fees["payout_id"], payouts)
+    some = fees[is_settled]
+    listed = items["payout_id"] + " " + items["resource_id"]
+    is_settled[is_settled] = ~_is_in(some["payout_id"] + " " + some["resource_id"], listed)
+    return fees[~is_settled].reset_index(drop=True)
 
 
 def _keys(rows: DataFrame, kind: str) -> Series:
@@ -175,7 +179,7 @@ def _find_gone(inputs: Inputs, frozen: DataFrame) -> set[tuple[str, str]]:
     own = frozen[frozen["kind"] == ITEM]
     listed = inputs.items[_is_in(inputs.items["resource_id"], own["key"])]
     lost = own[~_is_in(own["key"] + " " + own["part"], _name_items(listed))]
-    gone = {(ITEM, subject) for subject in lost["part"].str.rsplit(" ", n=1).str[-1] + " " + lost["key"]}
+    gone = {(ITEM, f"{part.rpartition(' ')[2]} {key}") for part, key in zip(lost["part"], lost["key"], strict=True)}
     here = {DOCUMENT: inputs.documents["doc_key"], DISPUTE: inputs.disputes["dispute_id"],
             PAYOUT: inputs.payouts["payout_id"]}  # fmt: skip
     for kind, names in here.items():

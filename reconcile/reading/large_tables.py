@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,16 +45,23 @@ LARGE = {
 
 @dataclass(frozen=True, slots=True)
 class Only:
-    """What is read of the large tables: resources and documents by their ids, fees by their payout or resource."""
+    """What is read of the large tables: resources and documents by their ids, fees by their payout or resource.
+
+    Of resources and documents what was written `since` a moment is read by its index, so that only the rest is looked
+    up.
+    """
 
     resources: Sequence[str] = ()
     documents: Sequence[str] = ()
     fees_of_payouts: Sequence[str] = ()
     fees_of_resources: Sequence[str] = ()
+    since: datetime | None = None
 
 
 # The column by which some rows of a large table are asked for.
 _KEYS = {"payout_item": "resource_id", "event": "resource_id", "local_invoice": "doc_key"}
+# The column that says when a row was written.
+_WRITTEN = {"local_invoice": "updated_at", "event": None, "customer": None, "provider_fee": None}
 # Tables with an index of that column alone.
 _KEYED_ALONE = ("payout_item", "event")
 _ROWS_AT_ONCE = 20_000
@@ -98,10 +106,17 @@ class LargeTables:
         """Read the rows of some keys, by the index of these: that of the connection has all rows there are."""
         large, columns = LARGE[name], core_of(LARGE[name].table).c
         by_connection = columns.connection if name not in _KEYED_ALONE else self._without_index(columns.connection)
-        wanted = self._select(name).where(by_connection == self._connection.name)
+        every, mine = self._select(name), self._connection.name
         if name in PAYMENT_TYPES:
-            wanted = wanted.where(sa.or_(columns.status == "succeeded", self._is_carried(columns.id)))
-        return self._read_batches(wanted, large.schema, columns[key], values)
+            every = every.where(sa.or_(columns.status == "succeeded", self._is_carried(columns.id)))
+        wanted, since = every.where(by_connection == mine), self._only and self._only.since
+        written = _WRITTEN.get(name, "written_at")
+        if since is None or written is None:
+            return self._read_batches(wanted, large.schema, columns[key], values)
+        at = columns[written]
+        late = read_table(self._database, every.where(columns.connection == mine, at >= since), large.schema)
+        early = wanted.where(sa.or_(at.is_(None), at < since))
+        return pa.concat_tables([late, self._read_batches(early, large.schema, columns[key], values)]).combine_chunks()
 
     def _read_listed_fees(self, resources: Sequence[str]) -> pa.Table:
         """Read the fees of resources in the payouts that list them."""

@@ -63,6 +63,8 @@ class Books:
     notes: dict[int, list[Note]]
     reissues: dict[int, list[int]]
     credited: Ints
+    # Numbers that documents of closed days bear which are not here.
+    numbers: DataFrame
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -151,6 +153,7 @@ def to_books(frame: DataFrame, codes: tuple[Ints, Ints], inputs: Inputs) -> Book
         notes=notes,
         reissues=_group_reissues(links, claims & ~kinds.isin(DEBIT_NOTES).to_numpy(dtype=bool)),
         credited=credited,
+        numbers=inputs.numbers,
     )
 
 

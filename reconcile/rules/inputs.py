@@ -129,12 +129,19 @@ CHANGED_DOCUMENTS: Schema = {
     "doc_key": TEXT, "currency": TEXT, "total": MONEY, "difference": MONEY, "fields": TEXT,
 }  # fmt: skip
 
+# Payouts that closed days settled, with the last bank day of their items, of which not all are here.
+SETTLED: Schema = {"payout_id": TEXT, "last_day": DAY}
+
+# Stretches of numbers that settled documents bear: folios in the run of their type and series, orders in none.
+NUMBERS: Schema = {"run": TEXT, "head": TEXT, "since": MONEY, "until": MONEY}
+
 # Every frame of the inputs by its name there.
 INPUTS: Mapping[str, Schema] = {
     "payouts": PAYOUTS, "items": ITEMS, "documents": DOCUMENTS, "disputes": DISPUTES, "fees": FEES, "gaps": GAPS,
     "conflicts": CONFLICTS, "decisions": DECISIONS, "bank": BANK, "rates": RATES,
     "unknown_customers": UNKNOWN_CUSTOMERS, "orders": ORDERS, "payers": PAYERS,
-    "operations": OPERATIONS, "changed_documents": CHANGED_DOCUMENTS,
+    "operations": OPERATIONS, "changed_documents": CHANGED_DOCUMENTS, "settled": SETTLED,
+    "numbers": NUMBERS,
 }  # fmt: skip
 
 SUMMARY = schema_of(PAYOUT_COLUMNS)
@@ -169,6 +176,8 @@ class Inputs:
     payers: DataFrame = field(default_factory=lambda: empty_frame(PAYERS))
     operations: DataFrame = field(default_factory=lambda: empty_frame(OPERATIONS))
     changed_documents: DataFrame = field(default_factory=lambda: empty_frame(CHANGED_DOCUMENTS))
+    settled: DataFrame = field(default_factory=lambda: empty_frame(SETTLED))
+    numbers: DataFrame = field(default_factory=lambda: empty_frame(NUMBERS))
 
 
 class Finding(Struct, frozen=True):

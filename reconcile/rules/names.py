@@ -6,6 +6,7 @@ key is its text in capitals, as the columns have it.
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from itertools import accumulate, islice, pairwise
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pandas import DataFrame
 
-from reconcile.rules.columns import ArrowTexts, Ints, Mask, join_keys, to_codes, to_mask, to_texts
+from reconcile.rules.columns import ArrowTexts, Ints, Mask, to_text_cells, to_texts
 from reconcile.rules.documents import Books
 
 # A number sign before a name, and what people put between the parts of one.
@@ -33,6 +34,9 @@ _PART = re.compile(r"[A-Z0-9]+")
 _ORDER = "^(?P<head>[A-Z0-9]*?)(?P<number>[0-9]{3,12})$"
 _FOLIO = "^(?P<head>)(?P<number>[0-9]{1,12})$"
 _SHORTEST_RUN = 10  # so few numbers are no numbering
+_KIND = ("doc_type", "series")
+_BAR = pa.scalar("|", type=pa.large_string())
+_NONE: Ints = np.array([], dtype=np.int64)
 _NEXT = 2  # here and there one is void before it is sent
 _MOST_PARTS = 4  # a name of more parts is written together
 _MOST_WORDS = 1000  # of a text longer than any comment only the beginning is read
@@ -137,57 +141,78 @@ def find_left_out(books: Books, words: set[str]) -> set[str]:
     Folios of one type and series, and order references that begin alike, are numbers given in turn where most follow
     one another closely. A number between two of them was then given too, if the hole is no larger than what is here.
     """
-    asked = {word: (found["head"], int(found["number"])) for word in words if (found := re.match(_ORDER, word))}
-    bare = {word: name for word, name in asked.items() if not name[0]}
-    missing = _find_missing(_list_folios(books), bare) if bare else set()
-    return missing | _find_missing(_list_orders(books), asked) if asked else missing
-
-
-def _find_missing(given: DataFrame, asked: dict[str, tuple[str, int]]) -> set[str]:
-    """Look each name up in the holes of the stretches that bear its head; what one stretch bears is nowhere missing."""
-    words: dict[str, list[str]] = {}
-    for word, (head, _) in asked.items():
-        words.setdefault(head, []).append(word)
-    given = given[given["head"].isin(list(words))]
-    missing: set[str] = set()
-    borne: set[str] = set()
-    for (begin, _), run in given.groupby(["head", "run"], observed=True)["number"]:
-        numbers, own = np.unique(run.to_numpy()), words[str(begin)]
-        wanted = np.array([asked[word][1] for word in own])
-        borne |= set(np.array(own)[np.isin(wanted, numbers)].tolist())
-        missing |= set(np.array(own)[_are_in_holes(numbers, wanted)].tolist())
+    asked: dict[tuple[bool, str], dict[str, int]] = {}
+    for word in words:
+        if found := re.match(_ORDER, word):
+            asked.setdefault((False, found["head"]), {})[word] = int(found["number"])
+    if bare := asked.get((False, "")):
+        # It may be a folio too.
+        asked[True, ""] = bare
+    given = list_numbers(books.rows, [head for _, head in asked]) if asked else DataFrame()
+    missing, borne = set[str](), set[str]()
+    for (is_folio, head), names in asked.items():
+        own, closed = (rows[(rows["head"] == head) & ((rows["run"] != "") == is_folio)]
+                       for rows in (given, books.numbers))  # fmt: skip
+        closed_runs = dict(iter(closed.groupby("run")))
+        runs = {run: numbers.to_numpy() for run, numbers in own.groupby("run", observed=True)["number"]}
+        for run in runs.keys() | closed_runs.keys():
+            since, until = (closed_runs[run][name].to_numpy(dtype=np.int64) if run in closed_runs else _NONE
+                            for name in ("since", "until"))  # fmt: skip
+            numbers = runs.get(run, _NONE)
+            stretches = join_stretches(np.concatenate([since, numbers]), np.concatenate([until, numbers]))
+            is_borne, is_missing = _look_up(stretches, np.array(list(names.values())))
+            borne |= set(np.array(list(names))[is_borne].tolist())
+            missing |= set(np.array(list(names))[is_missing].tolist())
     return missing - borne
 
 
-def _are_in_holes(numbers: Ints, wanted: Ints) -> Mask:
-    """Return which numbers are in a small hole of a stretch; where most are far apart there is none."""
-    steps = np.diff(numbers)
-    if len(numbers) < _SHORTEST_RUN or np.count_nonzero(steps <= _NEXT) * 2 < len(steps):
-        return np.zeros(len(wanted), dtype=bool)
-    at = np.searchsorted(numbers, wanted)
-    is_within = (at > 0) & (at < len(numbers))
-    return is_within & (steps[np.clip(at, 1, len(steps)) - 1] <= len(numbers))
+def list_numbers(documents: DataFrame, heads: Sequence[str] | None = None) -> DataFrame:
+    """Return the folios that are numbers, each in the run of its type and series, and the order references that end
+    in one, which begin with a head; `heads` are those that are asked for.
+    """
+    folios = simplify_column(to_texts(documents["folio"]))
+    kinds = pc.binary_join_element_wise(*(pc.fill_null(to_texts(documents[name]), "") for name in _KIND), _BAR)
+    orders = simplify_column(to_texts(documents["order_ref"]))
+    found = [_to_numbers(folios, kinds, _FOLIO, heads)] if heads is None or "" in heads else []
+    return pd.concat([*found, _to_numbers(orders, pa.repeat(pa.scalar("", kinds.type), len(orders)), _ORDER, heads)])
 
 
-def _list_folios(books: Books) -> DataFrame:
-    """Return the folios that are numbers, each in the stretch of its type and series."""
-    kinds = DataFrame({name: books.column(name) for name in ("doc_type", "series")})
-    return _to_numbers(simplify_column(to_texts(books.column("folio"))), to_codes(join_keys(kinds, [*kinds])), _FOLIO)
-
-
-def _list_orders(books: Books) -> DataFrame:
-    """Return the order references that end in a number, each in the stretch of those that begin alike."""
-    names = simplify_column(to_texts(books.column("order_ref")))
-    return _to_numbers(names, np.zeros(len(books), dtype=np.int64), _ORDER)
-
-
-def _to_numbers(names: ArrowTexts, runs: Ints, pattern: str) -> DataFrame:
+def _to_numbers(names: ArrowTexts, runs: ArrowTexts, pattern: str, heads: Sequence[str] | None) -> DataFrame:
     found = pc.extract_regex(names, pattern)
-    is_number = to_mask(found.is_valid())
-    kept = found.drop_null()
-    heads = kept.field("head").dictionary_encode()
+    is_asked = found.is_valid()
+    if heads is not None:
+        is_asked = pc.and_(is_asked, pc.is_in(pc.struct_field(found, "head"), value_set=pa.array(heads, names.type)))
+    kept = found.filter(is_asked)
     return DataFrame({
-        "head": pd.Categorical.from_codes(heads.indices, heads.dictionary.to_pylist()),
-        "run": runs[is_number],
+        "run": to_text_cells(runs.filter(is_asked)),
+        "head": to_text_cells(kept.field("head")),
         "number": kept.field("number").cast(pa.int64()).to_numpy(),
     })  # fmt: skip
+
+
+def join_stretches(since: Ints, until: Ints) -> tuple[Ints, Ints]:
+    """Return the first and last numbers of stretches without a hole that together hold the same numbers as some."""
+    order = np.argsort(since, kind="stable")
+    since, reached = since[order], np.maximum.accumulate(until[order])
+    begins = np.flatnonzero(np.append(True, since[1:] > reached[:-1] + 1)) if len(since) else _NONE
+    return since[begins], reached[np.append(begins[1:] - 1, len(since) - 1)] if len(since) else _NONE
+
+
+def is_numbering(since: Ints, until: Ints) -> bool:
+    """Return whether most of the numbers of some stretches follow one another closely."""
+    count = int((until - since + 1).sum())
+    far = int(np.count_nonzero(since[1:] - until[:-1] > _NEXT))
+    return (count - 1 - far) * 2 >= count - 1
+
+
+def _look_up(stretches: tuple[Ints, Ints], wanted: Ints) -> tuple[Mask, Mask]:
+    """Return which numbers stretches hold, and which lie in a small hole of a numbering."""
+    since, until = stretches
+    at = np.searchsorted(since, wanted, side="right") - 1
+    is_after, last = at >= 0, len(since) - 1
+    is_borne = is_after & (wanted <= until[at])
+    count = int((until - since + 1).sum())
+    if count < _SHORTEST_RUN or not is_numbering(since, until):
+        return is_borne, np.zeros(len(wanted), dtype=bool)
+    hole = since[np.minimum(at + 1, last)] - until[at]
+    return is_borne, is_after & (at < last) & ~is_borne & (hole <= count)

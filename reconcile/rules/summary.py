@@ -240,7 +240,8 @@ def summarize(rows: DataFrame, sums: DataFrame, deposits: list[Deposit], inputs:
     payouts = inputs.payouts.sort_values(["created_at", "payout_id"], ignore_index=True)
     added = sums.reindex(payouts["payout_id"].to_numpy())
     local = to_local_times(payouts["created_at"], inputs.calendar)
-    last = look_up(payouts["payout_id"], rows.groupby("payout_id")["bank_day"].max()).astype(DAY)
+    days = pd.concat([rows.set_index("payout_id")["bank_day"], inputs.settled.set_index("payout_id")["last_day"]])
+    last = look_up(payouts["payout_id"], days.groupby(level=0).max()).astype(DAY)
     bank_day = to_payout_bank_days(payouts["created_at"], last, inputs.calendar)
     since, until = to_windows(bank_day, inputs.calendar)
     summary = DataFrame({

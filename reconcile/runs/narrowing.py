@@ -8,7 +8,7 @@ import pandas as pd
 from consumer.facts.work import WorkError
 from reconcile.exceptions.life import ExceptionState
 from reconcile.kept.snapshots import Scope
-from reconcile.rules.inputs import DISPUTE, Finding, Result
+from reconcile.rules.inputs import DISPUTE, Finding, Inputs, Result
 from reconcile.rules.outcomes import Code
 
 
@@ -67,8 +67,9 @@ class Touched:
         return about.doc_key in self.documents
 
 
-def leave_closed(result: Result, payouts: frozenset[str]) -> Result:
+def leave_settled(result: Result, inputs: Inputs) -> Result:
     """Leave out settled payouts, of which not all items were read, and what is said of them as a whole."""
+    payouts = frozenset(inputs.settled["payout_id"])
     if not payouts:
         return result
     is_line = (result.lines["resource_type"] == DISPUTE) & result.lines["payout_id"].isin(payouts)

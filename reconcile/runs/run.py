@@ -19,7 +19,8 @@ from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
 from consumer.facts.store import Turn, take_turn
 from consumer.facts.work import Completion
-from reconcile.closing.horizon import View, drop_horizon, find_moved_deposits, keep_horizon, read_view
+from reconcile.closing.freezing import keep_horizon
+from reconcile.closing.horizon import View, drop_horizon, find_moved_deposits, read_view
 from reconcile.closing.periods import Subject, adjust
 from reconcile.exceptions.life import ExceptionState, Merge, Seen, by_identity, list_open, merge
 from reconcile.kept import snapshots
@@ -35,7 +36,7 @@ from reconcile.rules.outcomes import OF_TAX, Code, Recon
 from reconcile.rules.pipeline import reconcile
 from reconcile.rules.streams import withheld_by
 from reconcile.runs.event_lines import log_events
-from reconcile.runs.narrowing import Touched, leave_closed, narrow
+from reconcile.runs.narrowing import Touched, leave_settled, narrow
 from reconcile.runs.publication import (
     Values,
     Written,
@@ -83,6 +84,8 @@ class RunOutcome:
     result: Result | None = None
     # A whole run found other rows to judge than a bounded one would have.
     differs: bool = False
+    # Why closed days were judged too, where something was frozen.
+    doubt: Message | None = None
 
     @property
     def status(self) -> Completion:
@@ -171,39 +174,42 @@ def _run(installation: Installation, connection: Connection, wish: Wish) -> RunO
         watch(Message("run.reading"))
         # Rows as objects are not needed until everything is read.
         worker.submit(configure_mappers)
-        view, snapshot, differs = installation.store.read_apart(
-            lambda session: _look(session, installation, connection, wish)
-        )
+        view, snapshot = installation.store.read_apart(lambda session: _look(session, installation, connection, wish))
         with installation.store.reading() as session:
             snapshot, earlier = _find_made(session, installation, snapshot)
         release_arrow_memory()
-        if differs and not wish.dry_run:
+        if view.differs and not wish.dry_run:
             with installation.store.transaction() as session:
                 drop_horizon(session, connection.name)
+        if view.doubt is not None:
+            watch(view.doubt)
         if is_published(earlier) and not wish.dry_run:
             log_events(installation.store, connection.name, earlier.id, started_at=started_at)
-            return replace(RunOutcome.of(earlier), differs=differs)
+            return replace(RunOutcome.of(earlier), differs=view.differs, doubt=view.doubt)
         watch(matching_step(snapshot))
         if wish.dry_run:
-            return replace(_explain_view(view, snapshot, wish.rules_of(snapshot.run_id)), differs=differs)
+            return replace(
+                _explain_view(view, snapshot, wish.rules_of(snapshot.run_id)), differs=differs, doubt=view.doubt
+            )
         with snapshots.write_draft(snapshot, installation.settings.files_dir, worker) as keep:
-            outcome = replace(_explain_view(view, snapshot, wish.rules_of(snapshot.run_id)), differs=differs)
+            outcome = replace(
+                _explain_view(view, snapshot, wish.rules_of(snapshot.run_id)), differs=differs, doubt=view.doubt
+            )
             snapshot = snapshot.without_rows()
             if view.freezes is None:
-                view = View(snapshot.inputs, apart=view.apart and replace(view.apart, inputs=snapshot.inputs))
+                view = replace(view, inputs=snapshot.inputs)
             return _keep_and_publish(installation, snapshot, outcome, keep, view=view, wish=wish)
 
 
-def _look(
-    session: Session, installation: Installation, connection: Connection, wish: Wish
-) -> tuple[View, Snapshot, bool]:
-    """Return what is judged, its name, and whether a bounded run would judge other rows than a whole one."""
+def _look(session: Session, installation: Installation, connection: Connection, wish: Wish) -> tuple[View, Snapshot]:
+    """Return what is judged, and its name; a whole run also finds whether a bounded one would judge other rows."""
     view = _read_view(session, installation, connection, wish)
     snapshot = _name(session, installation, connection, view, wish.scope)
     if not wish.whole or view.horizon is None:
-        return view, snapshot, False
+        return view, snapshot
     bounded = _read_view(session, installation, connection, replace(wish, whole=False))
-    return view, snapshot, _name(session, installation, connection, bounded, wish.scope).run_id != snapshot.run_id
+    other = _name(session, installation, connection, bounded, wish.scope)
+    return replace(view, differs=other.run_id != snapshot.run_id), snapshot
 
 
 def _read_view(session: Session, installation: Installation, connection: Connection, wish: Wish) -> View:
@@ -220,14 +226,13 @@ def _explain_view(view: View, snapshot: Snapshot, rules: Rules) -> RunOutcome:
     result = _judge(snapshot, rules)
     if moved := find_moved_deposits(view, result):
         raise ReopenedError(moved)
-    return to_outcome(snapshot, narrow(leave_closed(result, snapshot.closed), snapshot.scope))
+    outcome = to_outcome(snapshot, narrow(leave_settled(result, snapshot.inputs), snapshot.scope))
+    return replace(outcome, differs=view.differs, doubt=view.doubt)
 
 
 def _name(session: Session, installation: Installation, connection: Connection, view: View, scope: Scope) -> Snapshot:
     settings, transfers = installation.settings, read_transfers(session, connection)
-    return snapshots.take(
-        view.judged, transfers, scope, tariff=settings.tariff, chosen_rules=settings.rules, closed=view.closed
-    )
+    return snapshots.take(view.inputs, transfers, scope, tariff=settings.tariff, chosen_rules=settings.rules)
 
 
 def _keep_and_publish(
@@ -252,10 +257,8 @@ def _keep_and_publish(
     with store.transaction() as session:
         listed = replace(listed, gone=view.gone)
         published = publish(session, snapshot, outcome, listed, staged, started_at=started_at)
-    if published.is_new and view.freezes is not None:
-        watch(Message("run.freezing"))
-        with store.transaction() as session:
-            keep_horizon(session, view, outcome.result, run_id=published.run_id, until=view.freezes, seen_at=started_at)
+    if published.is_new:
+        keep_horizon(store, view, outcome.result, run_id=published.run_id, seen_at=started_at, watch=watch)
     log_events(store, outcome.connection, published.run_id, started_at=started_at)
     return published
 
@@ -299,7 +302,7 @@ def _has_content(installation: Installation, run: Run, snapshot: Snapshot) -> bo
 
 def judge(snapshot: Snapshot, rules: Rules = reconcile) -> Result:
     """Apply the rules to everything a snapshot holds, and leave out what stays as it was frozen; pure."""
-    return leave_closed(_judge(snapshot, rules), snapshot.closed)
+    return leave_settled(_judge(snapshot, rules), snapshot.inputs)
 
 
 def _judge(snapshot: Snapshot, rules: Rules) -> Result:

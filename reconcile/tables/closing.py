@@ -80,24 +80,29 @@ class Horizon(SQLModel, table=True):
     until: date
     # The view of the database that run had.
     seen_at: datetime = moment(optional=False)
-    # Digest of the rules, settings and calendar: under others everything is judged again.
+    # Digest of the rules, settings and calendar: under others everything is judged again. Empty: it stands no longer.
     basis: str
+    # What was frozen up to this number counts; the run that freezes now writes under the next one.
+    freezing: int
+    claimed_by: str = ""
 
 
 class FrozenRow(SQLModel, table=True):
     """An input row of the run a horizon rests on: its digest, and the cell of rows that were settled together.
 
-    Cell 0 is what was carried: every run reads it. `part` is the payout and the kind of an item.
+    Cell 0 is what was carried: every run reads it. `part` is the payout and the kind of an item, or the last bank day
+    of a deposit's payout.
     """
 
     __tablename__ = "frozen_row"
-    __table_args__ = (Index("frozen_row_cell", "connection", "cell"),)
+    __table_args__ = (Index("frozen_row_cell", "connection", "cell"), {"sqlite_with_rowid": False})
 
     connection: str = Field(primary_key=True)
     kind: str = Field(primary_key=True)
     key: str = Field(primary_key=True)
     part: str = Field(primary_key=True)
-    cell: int
+    freezing: int = Field(primary_key=True)
+    cell: int = Field(sa_type=sa.BigInteger)
     digest: int = Field(sa_type=sa.BigInteger)
 
 
@@ -105,10 +110,26 @@ class FrozenName(SQLModel, table=True):
     """A name that a document of a settled cell bears, as a digest of its plainest writing."""
 
     __tablename__ = "frozen_name"
+    __table_args__ = ({"sqlite_with_rowid": False},)
 
     connection: str = Field(primary_key=True)
     word: int = Field(sa_type=sa.BigInteger, primary_key=True)
-    cell: int = Field(primary_key=True)
+    cell: int = Field(sa_type=sa.BigInteger, primary_key=True)
+    freezing: int = Field(primary_key=True)
+
+
+class FrozenNumber(SQLModel, table=True):
+    """A stretch of numbers that settled documents bear: folios in the run of their type and series, or orders."""
+
+    __tablename__ = "frozen_number"
+    __table_args__ = ({"sqlite_with_rowid": False},)
+
+    connection: str = Field(primary_key=True)
+    run: str = Field(primary_key=True)
+    head: str = Field(primary_key=True)
+    since: int = Field(sa_type=sa.BigInteger, primary_key=True)
+    until: int = Field(sa_type=sa.BigInteger, primary_key=True)
+    freezing: int = Field(primary_key=True)
 
 
 class ClosingOrder(SQLModel, table=True):

@@ -1,19 +1,21 @@
-"""A night over one open month with and without closed months before it: seconds, memory, what a month takes on disk.
+"""A night over one open month, alone and after closed months: seconds, memory, what a month takes on disk.
 
-python tests/benchmarks/scale/bench_horizon.py [--closed 12] [--payments 15000] [--rounds 5] [--folder EMPTY]
+python tests/benchmarks/scale/bench_horizon.py [--closed 12 36 100] [--payments 20000] [--rounds 5] [--folder EMPTY]
 
-The books hold `closed` months and the open one, of which a fifth was there when the last month was closed. Each round
-runs both, each in a process of its own, in another order each time: from the first query to what a run would publish.
-Processor seconds are what neighbours disturb least.
+The books grow by a month that a run freezes at once, as they do where months are closed in time; where as many are
+closed as is asked, they are copied and get their open month, of which a fifth was there when the last month was closed.
+Each round runs all books, each in a process of its own, in another order each time: from the first query to what a run
+would publish. Processor seconds are what neighbours disturb least.
 """
 
 import argparse
 import itertools
 import json
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from statistics import median
@@ -27,17 +29,16 @@ from sqlmodel import SQLModel
 
 from consumer.config import load
 from consumer.facts import schema
-from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.meaning import sale_of
 from consumer.facts.store import Store
 from consumer.facts.tables.provider import PaymentIntent, Payout, PayoutCount, PayoutItem
 from consumer.facts.tables.sync import Checkpoint
 from consumer.facts.tables.types import core_of
-from reconcile.desk.decisions import Signature
-from reconcile.runs.close_period import close_period
+from reconcile.reading.process import save_memory
 from reconcile.runs.run import run
 from reconcile.tables.books import LocalInvoice
+from reconcile.tables.closing import Horizon, Period
 from tests.benchmarks.reconcile import trade
 from tests.benchmarks.scale.bench_engine import peak
 
@@ -45,9 +46,9 @@ from tests.benchmarks.scale.bench_engine import peak
 Measured: TypeAlias = tuple[float, float, int, int]
 Rows: TypeAlias = dict[type[SQLModel], list[dict[str, object]]]
 DAYS = 25
-# The last day of the last closed month, and the day of the run that closes it.
-UNTIL, CLOSED_ON = date(2026, 9, 30), date(2026, 10, 5)
-AS_OF = date(2026, 10, 26)
+# Days of a month that are there when the month before it is closed.
+EARLY = 5
+FIRST = 12 * 2018
 
 
 def open_at(folder: Path) -> Installation:
@@ -60,14 +61,16 @@ def open_at(folder: Path) -> Installation:
     return Installation(settings, Store(url))
 
 
-def make_days(back: int, days: range, payments: int, *, written_at: datetime | None = None) -> Iterator[Rows]:
-    """Yield the trade of some days of a month, so many months before the open one; numbers never come twice."""
-    months = 12 * 2026 + 9 - back
+def first_of(month: int) -> date:
+    return date((FIRST + month) // 12, (FIRST + month) % 12 + 1, 1)
+
+
+def make_days(month: int, days: range, payments: int) -> Iterator[Rows]:
+    """Yield the trade of some days of a month; numbers never come twice."""
     for day in days:
-        at = datetime(months // 12, months % 12 + 1, day + 1, 15, tzinfo=UTC)
-        daily = payments // DAYS
-        numbers = range(20_000_000 - (back * DAYS - day) * daily, 20_000_000 - (back * DAYS - day - 1) * daily)
-        yield make_day(numbers, f"po_{at:%Y%m%d}", at, written_at or at)
+        at = datetime.combine(first_of(month) + timedelta(days=day), datetime.min.time(), UTC) + timedelta(hours=15)
+        start = 20_000_000 + (month * DAYS + day) * (payments // DAYS)
+        yield make_day(range(start, start + payments // DAYS), f"po_{at:%Y%m%d}", at, at)
 
 
 def make_day(numbers: range, payout: str, at: datetime, written_at: datetime) -> Rows:
@@ -106,50 +109,70 @@ def make_day(numbers: range, payout: str, at: datetime, written_at: datetime) ->
     return rows
 
 
-def fill(store: Store, days: Iterator[Rows]) -> None:
+def fill(store: Store, days: Iterable[Rows]) -> None:
     for rows in days:
         with store.connection() as database:
             for table, some in rows.items():
                 database.execute(sa.insert(core_of(table)), some)
 
 
-def make_books(folder: Path, closed: int, payments: int) -> float:
-    """Fill a database, closing its months where there are any; return the bytes that freezing a month took."""
-    folder.mkdir(parents=True)
-    installation = open_at(folder)
+def make_books(folder: Path, closed: list[int], payments: int) -> float:
+    """Make books after so many closed months each; return the bytes that freezing the last month took."""
+    growing, grown = folder / "growing", 0
+    growing.mkdir(parents=True)
+    installation = open_at(growing)
     schema.upgrade(installation.store)
-    reached = {"connection": "main", "complete_until": datetime(2026, 12, 1, tzinfo=UTC), "objects": 0, "offered": True}
+    reached = {"connection": "main", "complete_until": datetime(2099, 1, 1, tzinfo=UTC), "objects": 0, "offered": True}
     with installation.store.connection() as database:
-        rows = [reached | {"stream": one, "pulled_at": datetime(2026, 12, 1, tzinfo=UTC)} for one in trade.STREAMS]
+        rows = [reached | {"stream": one, "pulled_at": datetime(2099, 1, 1, tzinfo=UTC)} for one in trade.STREAMS]
         database.execute(sa.insert(core_of(Checkpoint)), rows)
-    for back in range(closed, 0, -1):
-        fill(installation.store, make_days(back, range(DAYS), payments))
-    fill(installation.store, make_days(0, range(5), payments))
-    grown = 0
-    if closed:
-        main = installation.settings.connection("main")
-        signed = Signature("bench", "closed", utc_now())
-        close_period(installation, main, until=UNTIL, as_of=CLOSED_ON, signed=signed)
-        before = size_of(installation.store)
-        run(installation, main, as_of=CLOSED_ON + timedelta(days=1))
-        grown = size_of(installation.store) - before
-    fill(installation.store, make_days(0, range(5, DAYS), payments, written_at=utc_now()))
+    for month in range(max(closed) + 1):
+        fill(installation.store, make_days(month, range(EARLY), payments))
+        if month:
+            grown = close_month(installation, month)
+        if month in closed:
+            installation.store.close()
+            shutil.copytree(growing, folder / str(month))
+            installation = open_at(folder / str(month))
+            fill(installation.store, make_days(month, range(EARLY, DAYS), payments))
+            installation.store.close()
+            installation = open_at(growing)
+        if month < max(closed):
+            fill(installation.store, make_days(month, range(EARLY, DAYS), payments))
     installation.store.close()
-    return grown / max(closed, 1)
+    shutil.rmtree(growing)
+    return grown
+
+
+def close_month(installation: Installation, month: int) -> int:
+    """Close the days before a month and have a run freeze them, as if that were now; return by how much that grew."""
+    store, first = installation.store, first_of(month)
+    began_at = datetime.combine(first, datetime.min.time(), UTC)
+    with store.transaction() as session:
+        session.add(Period(connection="main", until=first - timedelta(days=1), ends_at=began_at, run_id="", reason="",
+                           closed_by="bench", closed_at=began_at))  # fmt: skip
+    before = size_of(store)
+    run(installation, installation.settings.connection("main"), as_of=first + timedelta(days=EARLY))
+    grown = size_of(store) - before
+    with store.transaction() as session:
+        session.execute(sa.update(Horizon).values(seen_at=began_at + timedelta(days=EARLY, hours=1)))
+    return grown
 
 
 def size_of(store: Store) -> int:
+    pages = sa.text("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()")
     with store.connection() as database:
-        return int(
-            database.scalar(sa.text("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"))
-        )
+        return int(database.scalar(pages) or 0)
 
 
 def work(folder: Path) -> Measured:
     """Measure one run that publishes nothing."""
+    save_memory()
     installation = open_at(folder)
+    main = installation.settings.connection("main")
+    as_of = first_of(int(folder.name)) + timedelta(days=DAYS)
     began, used = time.perf_counter(), time.process_time()
-    found = run(installation, installation.settings.connection("main"), as_of=AS_OF, dry_run=True)
+    found = run(installation, main, as_of=as_of, dry_run=True)
     return time.perf_counter() - began, time.process_time() - used, peak(), found.summary["items"]
 
 
@@ -164,8 +187,8 @@ def child(folder: Path) -> Measured:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--closed", type=int, default=12)
-    parser.add_argument("--payments", type=int, default=15_000)
+    parser.add_argument("--closed", type=int, nargs="+", default=[12, 36])
+    parser.add_argument("--payments", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--work", type=Path)
@@ -174,29 +197,27 @@ def main() -> None:
         print(json.dumps(work(asked.work)))
         return
     with TemporaryDirectory() as made:
-        folder = asked.folder or Path(made)
-        report(asked, folder)
+        folder, closed = asked.folder or Path(made), [0, *asked.closed]
+        if not (folder / str(max(closed))).exists():
+            grown = make_books(folder, closed, asked.payments)
+            print(f"freezing a month took {grown / 1e6:.1f} MB")
+        report(folder, closed, asked.rounds)
 
 
-def report(asked: argparse.Namespace, folder: Path) -> None:
-    names, grown = {"the month alone": 0, f"after {asked.closed} closed": asked.closed}, 0.0
-    folders = {name: folder / str(closed) for name, closed in names.items()}
-    for name, closed in names.items():
-        if not folders[name].exists():
-            grown = make_books(folders[name], closed, asked.payments)
-    found: dict[str, list[Measured]] = {name: [] for name in names}
-    for number in range(asked.rounds):
-        for name in itertools.islice(itertools.cycle(names), number, number + len(names)):
-            found[name].append(child(folders[name]))
-    print("| books | s | processor s | memory | items judged |\n|---|---|---|---|---|")
-    for name, rounds in found.items():
-        *times, memory, items = zip(*rounds, strict=True)
-        spread = " | ".join(f"{median(one):.2f} ({min(one):.2f}–{max(one):.2f})" for one in times)
-        print(f"| {name} | {spread} | {median(memory):.0f} MB | {median(items):.0f} |")
-    alone, after = ([median(column) for column in zip(*rounds, strict=True)] for rounds in found.values())
-    wall, used, memory = (late / early for late, early in zip(after[:3], alone[:3], strict=True))
-    print(f"ratio {wall:.2f} in time, {used:.2f} in processor time, {memory:.2f} in memory; "
-          f"{asked.payments} payments a month; freezing took {grown / 1e6:.1f} MB a month")  # fmt: skip
+def report(folder: Path, closed: list[int], rounds: int) -> None:
+    found: dict[int, list[Measured]] = {number: [] for number in closed}
+    for shift in range(rounds):
+        for number in itertools.islice(itertools.cycle(closed), shift, shift + len(closed)):
+            found[number].append(child(folder / str(number)))
+    print("| closed months | s | processor s | to the month alone | memory | to it | items judged |\n|" + "---|" * 7)
+    alone = [median(column) for column in zip(*found[0], strict=True)]
+    for number, some in found.items():
+        *times, memory, items = zip(*some, strict=True)
+        wall, used = (f"{median(one):.2f} ({min(one):.2f}–{max(one):.2f})" for one in times)
+        ratio, more = median(times[1]) / alone[1], median(memory) / alone[2]
+        print(
+            f"| {number} | {wall} | {used} | {ratio:.2f} | {median(memory):.0f} MB | {more:.2f} | {median(items):.0f} |"
+        )
 
 
 if __name__ == "__main__":

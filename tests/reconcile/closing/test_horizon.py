@@ -74,7 +74,7 @@ def test_a_horizon_that_another_run_froze_meanwhile_stays(
     def freeze_meanwhile(step: Message) -> None:
         if step.code == "run.freezing":
             with world.store.transaction() as session:
-                session.execute(sa.update(Horizon).values(run_id="another"))
+                session.execute(sa.update(Horizon).values(run_id="another", claimed_by="another"))
 
     assert run(bounded, main, as_of=history.day, watch=freeze_meanwhile).is_new
     with world.store.reading() as session:

@@ -20,11 +20,13 @@ from reconcile.rules.inputs import (
     FEES,
     GAPS,
     ITEMS,
+    NUMBERS,
     OPERATIONS,
     ORDERS,
     PAYERS,
     PAYOUTS,
     RATES,
+    SETTLED,
     UNKNOWN_CUSTOMERS,
     Finding,
     Inputs,
@@ -182,6 +184,8 @@ _SCHEMAS: dict[str, Schema] = {
     "payers": PAYERS,
     "operations": OPERATIONS,
     "changed_documents": CHANGED_DOCUMENTS,
+    "settled": SETTLED,
+    "numbers": NUMBERS,
 }
 
 

@@ -188,13 +188,9 @@ def _run(installation: Installation, connection: Connection, wish: Wish) -> RunO
             return replace(RunOutcome.of(earlier), differs=view.differs, doubt=view.doubt)
         watch(matching_step(snapshot))
         if wish.dry_run:
-            return replace(
-                _explain_view(view, snapshot, wish.rules_of(snapshot.run_id)), differs=differs, doubt=view.doubt
-            )
+            return _explain_view(view, snapshot, wish.rules_of(snapshot.run_id))
         with snapshots.write_draft(snapshot, installation.settings.files_dir, worker) as keep:
-            outcome = replace(
-                _explain_view(view, snapshot, wish.rules_of(snapshot.run_id)), differs=differs, doubt=view.doubt
-            )
+            outcome = _explain_view(view, snapshot, wish.rules_of(snapshot.run_id))
             snapshot = snapshot.without_rows()
             if view.freezes is None:
                 view = replace(view, inputs=snapshot.inputs)

@@ -80,6 +80,10 @@ class _Freezing:
     def _name(self) -> str:
         return self.view.inputs.connection
 
+    def _find_basis(self) -> str:
+        inputs = self.view.inputs
+        return to_basis(inputs.mode, inputs.calendar, inputs.rules, inputs.tariff)
+
     def begin(self, seen_at: datetime) -> None:
         read, inputs = self.view.horizon, self.view.inputs
         with self.store.transaction() as session:
@@ -140,7 +144,7 @@ class _Freezing:
                 session.execute(sa.delete(FrozenRow).where(mine, before, of_payout, rows.key.in_(ids)))
             now = session.get_one(Horizon, self._name)
             now.run_id, now.as_of, now.seen_at = self.run_id, self.view.inputs.as_of, seen_at
-            now.until, now.basis = self.view.freezes or now.until, to_basis(self.view.inputs)
+            now.until, now.basis = self.view.freezes or now.until, self._find_basis()
             now.freezing, now.claimed_by = self.number, ""
 
     @contextmanager

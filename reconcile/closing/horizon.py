@@ -12,11 +12,13 @@ import sqlalchemy as sa
 from pandas import DataFrame
 from sqlmodel import Session, col
 
+from consumer.facts.bankdays import BankCalendar, read_calendar
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
 from consumer.facts.store import Turn, batches, one_of, take_turn, to_ids
 from consumer.facts.tables.erasures import Erasure
-from consumer.facts.tables.provider import Charge, PaymentIntent, PayoutItem, Refund
+from consumer.facts.tables.orders import OrderAnswer
+from consumer.facts.tables.provider import Charge, PaymentIntent, Payout, PayoutItem, Refund
 from consumer.facts.tables.types import core_of
 from reconcile.kept.records import last_closed
 from reconcile.kept.snapshots import rules_code
@@ -55,6 +57,7 @@ from reconcile.rules.inputs import (
     empty_frame,
 )
 from reconcile.rules.outcomes import Code
+from reconcile.rules.terms import RuleSet, Tariff, to_rules, to_tariff
 from reconcile.tables.books import LocalInvoice, PayoutReport, RemovedFile
 from reconcile.tables.closing import FrozenName, FrozenNumber, FrozenRow, Horizon, Period
 
@@ -114,18 +117,22 @@ def read_view(  # noqa: PLR0913 - a day, a moment and how much to read
     period = last_closed(session, connection.name) if installation.settings.horizon else None
     freezes = period.until if period is not None and period.until <= as_of else None
     horizon = session.get(Horizon, connection.name) if period is not None else None
-    doubt = None if horizon is None or period is None else find_doubt(session, horizon, period, as_of)
+    doubt = None
+    if horizon is not None and period is not None:
+        settings, calendar = (
+            installation.settings,
+            read_calendar(installation.settings.files_dir, connection.country_code),
+        )
+        basis = to_basis(connection.mode, calendar, to_rules(settings.rules), to_tariff(settings.tariff))
+        doubt = find_doubt(session, horizon, period, as_of, basis)
     reader = _Reader(session, installation, connection, as_of, now, horizon.freezing if horizon is not None else 0)
-    small = reader.read(Only()) if horizon is not None and doubt is None else None
-    if small is not None and horizon is not None and horizon.basis != to_basis(small):
-        doubt = Message("horizon.basis")
-    if horizon is None or small is None or doubt is not None or not small.orders.empty:
+    if horizon is None or doubt is not None or reader.has_orders():
         return View(reader.read(None), freezes, doubt=doubt)
     if whole:
         inputs, frozen = reader.read_whole()
         touched = find_touched(inputs, frozen, list_named(inputs, frozen), reopened)
     else:
-        inputs, frozen, touched = reader.read_bounded(small, horizon, reopened)
+        inputs, frozen, touched = reader.read_bounded(horizon, reopened)
         freezes = freezes if freezes is not None and freezes > horizon.until else None
     apart = set_apart(inputs, frozen, touched)
     if more := reader.find_named(list_words(apart.inputs)) - touched.cells:
@@ -136,13 +143,15 @@ def read_view(  # noqa: PLR0913 - a day, a moment and how much to read
     return View(judged, freezes, horizon, touched, apart.gone, frozen[frozen["kind"] == DEPOSIT])
 
 
-def find_doubt(session: Session, horizon: Horizon, period: Period, as_of: date) -> Message | None:
+def find_doubt(session: Session, horizon: Horizon, period: Period, as_of: date, basis: str) -> Message | None:
     """Return why a horizon does not hold for a run of a day, which then judges everything.
 
     A period that was reopened, a file that was taken back and a person who was erased leave no later row to find.
     """
     if horizon.until > period.until:
         return Message("horizon.reopened")
+    if horizon.basis != basis:
+        return Message("horizon.basis")
     if as_of < horizon.as_of:
         return Message("horizon.earlier", {"day": horizon.as_of})
     since = horizon.seen_at - OVERLAP
@@ -174,11 +183,11 @@ def drop_horizon(session: Session, connection: str) -> None:
     session.execute(sa.update(Horizon).where(col(Horizon.connection) == connection).values(basis=""))
 
 
-def to_basis(inputs: Inputs) -> str:
+def to_basis(mode: str, calendar: BankCalendar, rules: RuleSet, tariff: Tariff | None) -> str:
     """Return the digest of all that decides other than rows; under another one everything is judged again."""
     said = (
-        _FORMAT, rules_code(), inputs.country, inputs.mode, inputs.calendar.edition, asdict(inputs.rules),
-        None if inputs.tariff is None else asdict(inputs.tariff),
+        _FORMAT, rules_code(), mode, calendar.country.code, calendar.edition, asdict(rules),
+        None if tariff is None else asdict(tariff),
     )  # fmt: skip
     return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
 
@@ -211,22 +220,21 @@ class _Reader:
         """Read everything there is, and everything that was frozen."""
         return self.read(None), self._find_frozen()
 
-    def read_bounded(
-        self, small: Inputs, horizon: Horizon, reopened: Collection[str]
-    ) -> tuple[Inputs, DataFrame, Touched]:
-        """Read what is carried, what was written since, and the cells that these touch, with what was frozen.
+    def has_orders(self) -> bool:
+        """Return whether answers of the order check are kept, which ask all payments."""
+        return bool(self._ask(OrderAnswer, "order_ref"))
 
-        `small` are the inputs without their large tables.
-        """
+    def read_bounded(self, horizon: Horizon, reopened: Collection[str]) -> tuple[Inputs, DataFrame, Touched]:
+        """Read what is carried, what was written since, and the cells that these touch, with what was frozen."""
         since, rows = horizon.seen_at - OVERLAP, self._rows
         carried = self._find_frozen(sa.or_(rows.c.cell <= CARRIED, rows.c.kind == DISPUTE))
         resources, documents = self._find_written(since)
         reported = self._ask(PayoutReport, "payout_id", col(PayoutReport.imported_at) >= since)
         frozen = self._add_rows(carried, {ITEM: resources, DOCUMENT: documents})
         settled = set(carried["key"][carried["cell"] == OF_PAYOUT])
-        payouts = sorted(set(small.payouts["payout_id"]) - settled)
+        payouts = sorted(self._ask(Payout, "id") - settled)
         only = _to_only(frozen, settled, resources, documents, payouts)
-        inputs = self.read(replace(only, since=since), small)
+        inputs = self.read(replace(only, since=since))
         read, asked = frozenset[int](), frozenset(settled & reported)
         inputs, frozen = self.add(inputs, frozen, Touched(read, asked))
         while True:

@@ -96,7 +96,7 @@ class History:
         )  # fmt: skip
         self.documents.append(f"cl:{values.get('doc_type', '33')}::{int(number)}")
 
-    def pay_out(self) -> None:
+    def pay_out(self, *, at_bank: bool | None = None) -> None:
         identity = f"po_{self.name()}"
         amount = sum(-money if kind == "refund" else money for kind, _, money in self.waiting)
         self.world.payout(
@@ -106,7 +106,7 @@ class History:
         self._set(PayoutItem, PayoutItem.resource_id, ids, written_at=now())
         self.payouts.append(identity)
         self.waiting = []
-        if self.random.random() < 0.6:
+        if self.random.random() < 0.6 if at_bank is None else at_bank:
             self.show_at_bank(identity, max(amount - 20, 1))
 
     def show_at_bank(self, payout: str, amount: int) -> None:

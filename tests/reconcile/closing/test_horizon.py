@@ -12,7 +12,9 @@ from sqlmodel import col
 
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
+from reconcile.desk.decisions import Signature
 from reconcile.rules.inputs import Result
+from reconcile.runs.close_period import reopen_period
 from reconcile.runs.run import RunOutcome, run
 from reconcile.tables.closing import FrozenRow, Horizon
 from tests.reconcile.closing.histories import History
@@ -21,6 +23,7 @@ from tests.thoroughness import IS_FULL
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
 
+ANA, BRUNO = "11111111-1", "22222222-2"
 # A history takes six seconds of processor.
 SEEDS = range(200) if IS_FULL else range(1)
 
@@ -54,6 +57,53 @@ def test_a_bounded_run_judges_what_a_whole_one_finds_open(
             history.trade()
             left_out += check(bounded, main, history.day)
     assert left_out > 0
+
+
+@pytest.mark.parametrize(("text", "outcome"), [("pago factura 1047", "no_document"), ("pago factura 1048", "matched")])
+def test_a_number_that_closed_documents_leave_out_speaks_against_others(
+    world: "World", bounded: Installation, main: Connection, text: str, outcome: str
+) -> None:
+    """A bounded run knows which numbers the documents it does not read bear, and says the same as one of everything."""
+    history = History(world, Random(1))  # noqa: S311 - repeatable trade
+    world.complete(datetime(2026, 12, 1, 6, tzinfo=UTC))
+    for folio in range(1031, 1063):
+        if folio != 1047:
+            history.issue(str(folio), 1000 + folio, rut=BRUNO, order="")
+            history.pay(f"pi_{folio}", 1000 + folio, {"metadata": {"folio": str(folio)}}, BRUNO)
+    history.pay_out(at_bank=True)
+    history.day += timedelta(days=3)
+    history.close(bounded, main, history.day - timedelta(days=1))
+    history.day += timedelta(days=1)
+    assert run(bounded, main, as_of=history.day).is_new
+    history.age()
+    history.issue("2200", 50_000, rut=ANA, order="")
+    history.pay("pi_open", 50_000, {"comment": text}, ANA)
+    own, free = results_of(*(run(one, main, as_of=history.day, dry_run=True)
+                             for one in (bounded, without_horizon(bounded))))  # fmt: skip
+    assert len(free.lines) - len(own.lines) >= 30
+    for result in (own, free):
+        (line,) = result.lines[result.lines["resource_id"] == "pi_open"].to_dict("records")
+        assert line["outcome"] == outcome
+
+
+def test_a_period_that_is_reopened_is_judged_again_aloud(
+    world: "World", bounded: Installation, main: Connection
+) -> None:
+    """What was frozen of its days holds no longer: the run reads everything and says why."""
+    history = History(world, Random(2))  # noqa: S311 - repeatable trade
+    world.complete(datetime(2026, 12, 1, 6, tzinfo=UTC))
+    for _ in range(4):
+        history.trade()
+    history.close(bounded, main, history.day - timedelta(days=1))
+    history.trade()
+    assert run(bounded, main, as_of=history.day).is_new
+    assert run(bounded, main, as_of=history.day, dry_run=True).doubt is None
+    signed = Signature("ana", "late facts", datetime(2026, 3, 10, 20, tzinfo=UTC))
+    reopen_period(bounded, main, signed)
+    history.close(bounded, main, history.day - timedelta(days=3))
+    found = run(bounded, main, as_of=history.day, dry_run=True)
+    assert found.doubt == Message("horizon.reopened")
+    assert found.run_id == run(without_horizon(bounded), main, as_of=history.day, dry_run=True).run_id
 
 
 def test_a_horizon_that_another_run_froze_meanwhile_stays(

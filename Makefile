@@ -77,9 +77,9 @@ bench-reconcile: install-dev  ## invoices against items: seconds and memory, bes
 	$(BIN)/python tests/benchmarks/reconcile/bench_reconcile.py
 	$(BIN)/python tests/benchmarks/reconcile/bench_journal.py
 
-bench-scale: install-dev  ## runs of 200 connections by engine, and a night after 36 closed months: seconds, memory
+bench-scale: install-dev  ## runs of 200 connections by engine, and a night after closed months: seconds, memory
 	$(BIN)/python tests/benchmarks/scale/bench_engine.py
-	$(BIN)/python tests/benchmarks/scale/bench_horizon.py --closed 36 --payments 100000
+	$(BIN)/python tests/benchmarks/scale/bench_horizon.py --closed 12 36 100 --payments 100000
 	$(BIN)/python tests/benchmarks/scale/bench_plan.py
 
 bench-accuracy: install-dev  ## precision and recall on known truth; writes docs/accuracy.md

@@ -16,6 +16,7 @@ from consumer.facts.tables.provider import Charge, Customer, PaymentIntent, Payo
 from consumer.facts.tables.types import core_of
 from reconcile.reading.items import CHARGE_SUBTYPE, CUSTOMERS, FACTS, LISTED, SALE, SOURCES
 from reconcile.reading.queries import Column, Statement, empty_table, read_table, without_index
+from reconcile.rules.columns import to_one_array
 from reconcile.rules.inputs import DOCUMENTS, FEES, PAYMENT_TYPES, Schema
 from reconcile.tables.books import LocalInvoice, ProviderFee
 
@@ -115,8 +116,14 @@ class LargeTables:
             return self._read_batches(wanted, large.schema, columns[key], values)
         at = columns[written]
         late = read_table(self._database, every.where(columns.connection == mine, at >= since), large.schema)
-        early = wanted.where(sa.or_(at.is_(None), at < since))
-        return pa.concat_tables([late, self._read_batches(early, large.schema, columns[key], values)]).combine_chunks()
+        if name == "payout_item":
+            # A resource may be listed twice, before and since.
+            wanted = wanted.where(sa.or_(at.is_(None), at < since))
+        else:
+            known = to_one_array(late["doc_key" if key == "doc_key" else "resource_id"])
+            every_one = pa.array(values, type=pa.large_string())
+            values = every_one.filter(pc.invert(pc.is_in(every_one, value_set=known))).to_pylist()
+        return pa.concat_tables([late, self._read_batches(wanted, large.schema, columns[key], values)]).combine_chunks()
 
     def _read_listed_fees(self, resources: Sequence[str]) -> pa.Table:
         """Read the fees of resources in the payouts that list them."""

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0160"
-down_revision = "0135"
+down_revision = "0140"
 branch_labels = None
 depends_on = None
 

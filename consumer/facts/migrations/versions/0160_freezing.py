@@ -13,8 +13,8 @@ depends_on = None
 
 
 def upgrade() -> None:
-    for table in ("frozen_row", "frozen_name"):
-        op.drop_table(table)
+    op.drop_table("frozen_row")
+    op.drop_table("frozen_name")
     op.execute("DELETE FROM horizon")
     with op.batch_alter_table("horizon") as table:
         table.add_column(sa.Column("freezing", sa.Integer(), nullable=False))

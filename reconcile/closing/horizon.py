@@ -149,19 +149,19 @@ def find_doubt(session: Session, horizon: Horizon, period: Period, as_of: date, 
     A period that was reopened, a file that was taken back and a person who was erased leave no later row to find.
     """
     if horizon.until > period.until:
-        return Message("horizon.reopened")
+        return Message("run.whole_reopened")
     if horizon.basis != basis:
-        return Message("horizon.basis")
+        return Message("run.whole_basis")
     if as_of < horizon.as_of:
-        return Message("horizon.earlier", {"day": horizon.as_of})
+        return Message("run.whole_earlier", {"day": horizon.as_of})
     since = horizon.seen_at - OVERLAP
     removed = sa.select(col(RemovedFile.id)).where(
         col(RemovedFile.connection) == horizon.connection, col(RemovedFile.removed_at) >= since
     )
     erased = sa.select(col(Erasure.id)).where(sa.or_(col(Erasure.at) >= since, col(Erasure.finished_at).is_(None)))
     if session.scalar(removed.limit(1)) is not None:
-        return Message("horizon.removed")
-    return None if session.scalar(erased.limit(1)) is None else Message("horizon.erased")
+        return Message("run.whole_removed")
+    return None if session.scalar(erased.limit(1)) is None else Message("run.whole_erased")
 
 
 def find_moved_deposits(view: View, result: Result) -> frozenset[str]:

@@ -102,7 +102,7 @@ def test_a_period_that_is_reopened_is_judged_again_aloud(
     reopen_period(bounded, main, signed)
     history.close(bounded, main, history.day - timedelta(days=3))
     found = run(bounded, main, as_of=history.day, dry_run=True)
-    assert found.doubt == Message("horizon.reopened")
+    assert found.doubt == Message("run.whole_reopened")
     assert found.run_id == run(without_horizon(bounded), main, as_of=history.day, dry_run=True).run_id
 
 

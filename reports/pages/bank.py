@@ -12,7 +12,7 @@ from reconcile.kept import chunks
 from reports import bank, standing
 from reports.bank import STATES, LineFilter
 from reports.pages import desk, pending
-from reports.pages.decisions import take_decision
+from reports.pages.decisions import form_number, take_decision
 from reports.pages.protection import need
 from reports.people import Role
 
@@ -63,7 +63,8 @@ def decide(connection: str) -> ResponseReturnValue:
 
     def act(session: Session, signed: Signature) -> None:
         if is_undone:
-            decisions.withdraw(session, pair, signed)
+            # What another person tied meanwhile is not taken back with what this one saw.
+            decisions.withdraw(session, pair, signed, seen=form_number("seen"))
         else:
             tie(session, pair, signed, today=desk.today())
 

@@ -121,7 +121,7 @@ def decide(connection: str, exception_id: str, action: str) -> ResponseReturnVal
     desk.find_connection(connection)
     if action not in ACTIONS:
         abort(404)
-    version = _form_number("version") if action in EDITS else 0
+    version = form_number("version") if action in EDITS else 0
     refused = decide_one(action, connection, exception_id, version=version)
     if refused is not None:
         flash(refused, "alert")
@@ -175,7 +175,7 @@ def _tell_named(session: Session, connection: str, exception_id: str, said: Sign
 
 
 def _detach(session: Session, connection: str, exception_id: str, signed: Signature, _version: int) -> None:
-    attachments.detach(session, desk.installation(), connection, exception_id, _form_number("number"), signed)
+    attachments.detach(session, desk.installation(), connection, exception_id, form_number("number"), signed)
 
 
 def _resolve(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
@@ -200,17 +200,17 @@ def _about_a_pair(take: Decide) -> Decide:
     """Make an action of a decision about a payment and a document, which the form names."""
 
     def act(session: Session, connection: str, _exception_id: str, signed: Signature, _version: int) -> None:
-        take(session, _pair(connection), signed, seen=_form_number("seen"))
+        take(session, _pair(connection), signed, seen=form_number("seen"))
 
     return act
 
 
 def _match_several(session: Session, connection: str, _exception_id: str, signed: Signature, _version: int) -> None:
-    matching.match_documents(session, connection, signed, _form_number("seen"))
+    matching.match_documents(session, connection, signed, form_number("seen"))
 
 
 def _match_named(session: Session, connection: str, _exception_id: str, signed: Signature, _version: int) -> None:
-    seen, doc_key = _form_number("seen"), matching.find_document(session, connection, desk.form_text("doc_key"))
+    seen, doc_key = form_number("seen"), matching.find_document(session, connection, desk.form_text("doc_key"))
     decisions.match(session, Pair(connection, desk.form_text("resource_id"), doc_key), signed, seen=seen)
 
 
@@ -283,9 +283,7 @@ def withdraw_from_document(connection: str) -> ResponseReturnValue:
     """Take back what was decided about a document, alone or with a payment."""
     need(Role.FINANCE)
     pair = Pair(desk.find_connection(connection).name, desk.form_text("resource_id"), desk.form_text("doc_key"))
-    refused = take_decision(
-        lambda session, signed: decisions.withdraw(session, pair, signed, seen=_form_number("seen"))
-    )
+    refused = take_decision(lambda session, signed: decisions.withdraw(session, pair, signed, seen=form_number("seen")))
     return _back_to_document(refused, "done.withdraw", pair)
 
 
@@ -324,7 +322,7 @@ def _adjust_pair(session: Session, pair: Pair, signed: Signature) -> None:
     kind = matching.read_kind("kind")
     written = request.form.get("amount", "").strip()
     amount = _to_amount(written, decisions.currency_of(session, pair)) if written else None
-    seen = _form_number("seen")
+    seen = form_number("seen")
     decision = decisions.adjust(session, pair, signed, amount=amount, kind=kind, seen=seen)
     decisions.use_approval(session, decision, desk.installation().settings.approvals)
 
@@ -337,7 +335,7 @@ def to_follow_up(text: str) -> date | None:
         raise DecisionError("desk.bad_day", text=text) from None
 
 
-def _form_number(name: str) -> int:
+def form_number(name: str) -> int:
     found = desk.whole_number(given := request.form.get(name, ""))
     if found is None:
         raise desk.BadQueryError("pages.bad_number", name=name, value=given[:20])

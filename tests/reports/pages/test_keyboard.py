@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from flask.testing import FlaskClient
 from playwright.sync_api import expect
 
@@ -27,6 +28,25 @@ def test_the_list_is_walked_by_keyboard(enter: Enter, address: str) -> None:
     page.wait_for_load_state()
     page.keyboard.press("j")
     expect(page.locator(".crumb")).to_contain_text("2 de 2")
+
+
+@pytest.mark.parametrize(
+    ("path", "opened"),
+    [
+        ("/bank", "/bank/main/"),
+        ("/view/documents", "/documents/main/"),
+        ("/books/bank-files", "/books/files/bank/main/"),
+    ],
+)
+def test_every_list_is_walked_by_keyboard(enter: Enter, address: str, path: str, opened: str) -> None:
+    """Key j goes to the first row, Enter opens it; the question mark shows what keys do."""
+    page = enter()
+    page.goto(f"{address}{path}")
+    page.keyboard.press("?")
+    expect(page.get_by_text("x marca la fila")).to_be_visible()
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(re.escape(opened)))
 
 
 def test_next_and_previous_keep_the_filter(full: FlaskClient) -> None:

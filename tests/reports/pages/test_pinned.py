@@ -41,7 +41,7 @@ def test_a_pinned_address_says_what_its_run_said(reader: FlaskClient) -> None:
     assert "Vencido" in text_of(reader, f"{DOCUMENT}?run=1")
     assert "Vencido" not in text_of(reader, DOCUMENT)
     owed = text_of(reader, "/view/receivables?run=1")
-    assert "Esta página queda como la dijo una conciliación: Conciliación del 20-09-2026 (n.º 1)" in owed
+    assert "Página fija, tal como se publicó: Conciliación del 20-09-2026 (n.º 1)" in owed
     assert "Total CLP 3.000" in owed
     assert "Total CLP" not in text_of(reader, "/view/receivables")
     assert "0 de 1 movimientos tienen su documento" in text_of(reader, "/payouts/po_1?run=1")

@@ -1,6 +1,7 @@
 """A payout tied to a line of the bank on the pages: offered on both sides, counted at once, named, taken back."""
 
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 
@@ -49,7 +50,10 @@ def test_a_tie_counts_at_once_and_can_be_taken_back(reader: FlaskClient, csrf: C
     assert "ana@tienda.test: it is theirs" in listed
     payout = text_in(reader.get("/payouts/po_1").get_data(as_text=True))
     assert "$4.900 · 25-09-2026, con una diferencia de -$100" in payout
-    assert "Vinculada por" not in _send(reader, csrf, undo="1", back="payout")
+    held = re.search(r'name="seen" value="(\d+)"', reader.get(LINE).get_data(as_text=True))
+    assert held is not None
+    assert "mire otra vez" in _send(reader, csrf, undo="1", seen="0")
+    assert "Vinculada por" not in _send(reader, csrf, undo="1", back="payout", seen=held[1])
     assert "Sin explicar CLP $1.244.417 3 líneas" in text_in(reader.get("/bank").get_data(as_text=True))
 
 

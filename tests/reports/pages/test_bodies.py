@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 Csrf = Callable[..., str]
 # Routes that take files; every other route takes a form of a page.
-UPLOADS = {"/books/look", "/exceptions/sheet", "/api/v1/books/1", "/disputes/1/1/evidence"}
+UPLOADS = {"/books/look", "/exceptions/sheet", "/api/v1/books/1", "/disputes/1/1/evidence", "/exceptions/1/1/files"}
 FORM, UPLOAD = 65_536, 10_065_536
 
 

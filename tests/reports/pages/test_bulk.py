@@ -97,7 +97,7 @@ def test_a_suggestion_is_taken_for_each_that_has_one(
         mine = sa.update(ExceptionRow).where(col(ExceptionRow.id) == "00aa00aa00aa00aa")
         session.execute(mine.values(evidence='{"suggestion": "cl:33::1105"}'))
     plan = send("suggestion", FIRST, SECOND, reason="mismo monto")
-    assert "La corrida no sugiere ningún documento." in text_in(plan)
+    assert "La conciliación no sugiere ningún documento." in text_in(plan)
     assert "Factura electrónica 1105" in plan
     confirm(plan)
     (match,) = kept(books, Decision)

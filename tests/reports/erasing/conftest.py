@@ -16,7 +16,7 @@ import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner, Result
 from pydantic import SecretStr
-from sqlmodel import SQLModel, col, select
+from sqlmodel import col, select
 
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
@@ -35,6 +35,7 @@ from reconcile.tables.closing import ClosedFigure
 from reconcile.tables.desk import ExceptionRow
 from reconcile.tables.runs import Run
 from reports import archive
+from reports.erasing.declared import list_tables
 from reports.search import filling
 from reports.tables import AuditEntry
 from tests.reconcile.conftest import Prepare, World
@@ -145,7 +146,7 @@ def arrive(installation: Installation, body: bytes) -> Verdict:
 def texts_of(installation: Installation) -> Iterator[tuple[str, str]]:
     """Yield all that is kept: each row of each table and each file, packed ones unpacked, the database as bytes."""
     with installation.store.reading() as session:
-        for table in SQLModel.metadata.sorted_tables:
+        for table in list_tables():
             for row in session.execute(sa.select(table)):
                 for value in row:
                     yield table.name, unpacked(value) if isinstance(value, bytes) else str(value)
@@ -176,10 +177,10 @@ def figures(installation: Installation) -> list[Any]:
     with installation.store.reading() as session:
         kept: list[Any] = [
             session.execute(sa.select(sa.func.count()).select_from(table)).scalar()
-            for table in SQLModel.metadata.sorted_tables
+            for table in list_tables()
             if table.name not in {"erasure", "erasure_mark", "erasing_key", "audit_entry", "shared_file", "search_row"}
         ]
-        for table in SQLModel.metadata.sorted_tables:
+        for table in list_tables():
             names = [column for column in table.c if isinstance(column.type, sa.BigInteger)]
             names += [column for column in table.c if column.name in {"raw_sha256", "meaning_sha256"}]
             if names and table.name != "order_answer":

@@ -4,13 +4,12 @@ from datetime import timedelta
 
 import sqlalchemy as sa
 from click.testing import CliRunner
-from sqlmodel import SQLModel
 
 from consumer.backup.making import PLACES
 from consumer.facts.installation import Installation
 from consumer.facts.tables.types import UtcDateTime
 from cuadre import Commands
-from reports.erasing.declared import columns_of, objects_of_provider, read_declared
+from reports.erasing.declared import columns_of, list_tables, objects_of_provider, read_declared
 from reports.erasing.erase import WAITING
 from reports.erasing.retention import forget_old
 from tests.merchant import ROOT, rows_of
@@ -22,7 +21,7 @@ _WORDLESS = (sa.Integer, sa.Boolean, sa.Date, UtcDateTime)
 def test_every_column_of_text_is_declared() -> None:
     """A new column holds something of people or does not: personal.toml says which, and names no column twice."""
     undeclared, declared = [], read_declared()["none"]
-    for table in SQLModel.metadata.sorted_tables:
+    for table in list_tables():
         # Whatever is no number and no time may hold words.
         texts = {column.name for column in table.columns if not isinstance(column.type, _WORDLESS)}
         shared = declared["provider"] if table in objects_of_provider() else ""

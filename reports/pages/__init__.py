@@ -23,6 +23,7 @@ from consumer.facts.names import format_tax_id
 from consumer.facts.texts import may_be_erased, say_erased, shorten
 from consumer.facts.work import Errands
 from reconcile.kept.chunks import DamagedRowsError
+from reconcile.tables.desk import ExceptionRow
 from reports.asking import SIZES
 from reports.keys import Scope
 from reports.pages import (
@@ -207,7 +208,7 @@ def _words() -> dict[str, object]:
         "action": lambda code, stored: phrases.action_of(stored, language, code),
         "proof_name": lambda name: evidence.name_of(name, language),
         "proof_parts": evidence.with_known_reasons,
-        "proof": lambda name, value, currency: evidence.format_value(name, value, currency, language),
+        "proof": lambda name, value, row: _proof(name, value, row, language),
         "rule_word": lambda text: phrases.rule(text, language),
         "stream_word": lambda name: word("stream", name, language),
         "job_word": lambda name: phrases.job(name, language),
@@ -297,6 +298,13 @@ def _moment(at: datetime | str | None, language: str, connection: str) -> str:
         return ""
     instant = at if isinstance(at, datetime) else datetime.fromisoformat(at)
     return notation.format_moment(instant, language, desk.zone_of(connection))
+
+
+def _proof(name: str, value: object, row: ExceptionRow, language: str) -> str:
+    """Return one piece of evidence in the reader's words, an instant in the zone of the exception's connection."""
+    if isinstance(value, str) and stored.is_instant(value):
+        return _moment(value, language, row.connection)
+    return evidence.format_value(name, value, row.currency, language)
 
 
 def _bad_query(error: BadQueryError) -> ResponseReturnValue:

@@ -15,7 +15,7 @@ from reports.directory import LISTINGS
 from reports.listing import Listing, Page, Wanted
 from reports.pages import desk
 from reports.pages.desk import BadQueryError
-from reports.shapes.definitions import definition_of
+from reports.shapes.definitions import definition_of, label_of
 from reports.shapes.spans import Row
 from reports.views import Setting, find_setting
 from reports.wording import cells, phrases
@@ -24,15 +24,19 @@ from reports.wording import cells, phrases
 _OF_EVERY_LIST = frozenset({"connection", "q", "sort", "columns", "size", "page", "pick", "profile", "language", "run"})
 # The columns that a list shows first, or with a full stop at the end alone until its reader chooses.
 _USUAL = {
-    "receivables": "doc_key customer_name due_date balance days_overdue currency state total",
-    "documents": "doc_key customer_name issue_date due_date total balance currency outcome",
+    "receivables": "doc_key balance days_overdue customer_name due_date currency state total",
+    "documents": "doc_key balance outcome customer_name issue_date due_date total currency",
     "payout-summary": (
         "payout_id connection status_recon payments_gross charges_gross refunds_gross refund_adjustments "
-        "disputes fee_total difference payout_amount currency matched_count unmatched_count exceptions ."
+        "disputes fee_total difference payout_amount currency unmatched_count exceptions ."
     ),
     "exceptions": (
-        "code subject connection customer_name amount_at_risk age_business_days severity due_on owner state "
+        "code amount_at_risk subject connection customer_name age_business_days severity due_on owner state "
         "suggested_action ."
+    ),
+    "transfers": (
+        "transfer_id connection amount currency direction status operating_date institution return_label "
+        "statement_period matched_to ."
     ),
 }
 # How a column counts in the sum that its row shows.
@@ -145,7 +149,11 @@ def read(table: str, columns: Sequence[Column], own: Collection[str] = (), *, us
             columns=args.get("columns", "") or _columns_known(setting, columns),
         )
     except AskedError as error:
-        raise BadQueryError(error.message) from None
+        message = error.message
+        if message.code == "list.no_column":
+            headings = ", ".join(label_of(table, column.name, desk.language()) for column in columns)
+            message = replace(message, values={**message.values, "known": headings})
+        raise BadQueryError(message) from None
     size = args.get("size", "")
     if size and size not in {str(one) for one in SIZES}:
         raise BadQueryError("pages.not_one_of", name="size", value=size[:20], known=", ".join(map(str, SIZES)))

@@ -46,12 +46,16 @@ def _show(code: str, name: str, value: Value, currency: str, language: str) -> V
     return format_text(value, language) if name in _WRITTEN_OUT else value
 
 
+def is_instant(text: str) -> bool:
+    return _INSTANT.fullmatch(text) is not None
+
+
 def format_text(text: str, language: str) -> str:
     """Write a day or an instant as the reader does, shorten a digest, and leave other texts as they are.
 
     Instants are in UTC and say so: runs on one page may be of several zones.
     """
-    if _INSTANT.fullmatch(text):
+    if is_instant(text):
         return f"{notation.format_moment(datetime.fromisoformat(text), language, 'UTC')} UTC"
     if found := _DIGEST.fullmatch(text):
         return f"{found[1]}…"

@@ -71,13 +71,12 @@ EXCEPTIONS: list[dict[str, Any]] = [
 
 def keep_run(session: Session, connection: str = "main", run_id: str = "run-1", **changes: Any) -> None:
     """Keep the made-up run; a test changes what it is about."""
-    run: dict[str, Any] = {"as_of": date(2026, 10, 8), "complete": True, "number": 42, "scope_from": None} | changes
+    run: dict[str, Any] = {"as_of": date(2026, 10, 8), "complete": True, "number": 42, "scope_from": None}
+    run |= {"summary": json.dumps(FIGURES), "calendar": "holidays cl"} | changes
     session.add(
         Run(
             connection=connection,
             id=run_id,
-            calendar="holidays cl",
-            summary=json.dumps(FIGURES),
             started_at=FINISHED,
             finished_at=FINISHED,
             **run,
@@ -139,7 +138,13 @@ def keep_results(session: Session, lines: Sequence[dict[str, Any]], documents: S
     shown = {"status": "succeeded", "payout_date": date(2026, 10, 6)}
     dates = [{"payout_id": payout_id, **shown} for payout_id in sorted(paid_out)]
     payouts = to_frame(dates, {"payout_id": TEXT, "status": TEXT, "payout_date": DAY})
-    keyed = [{**line, "doc_key": f"cl:33::{line['doc_folio']}" if line["doc_folio"] else None} for line in lines]
+    keyed = [
+        {
+            **line,
+            "doc_key": f"{line['doc_country']}:{line['doc_type']}::{line['doc_folio']}" if line["doc_folio"] else None,
+        }
+        for line in lines
+    ]
     packed = (
         *packing.pack_lines(to_frame(keyed, LINE_COLUMNS), payouts),
         *packing.pack_documents(to_frame(documents, DOCUMENT_RESULTS)),
@@ -147,7 +152,7 @@ def keep_results(session: Session, lines: Sequence[dict[str, Any]], documents: S
     session.add_all([ResultChunk(connection="main", run_id="run-1", **chunk) for chunk in packed])
 
 
-def take_out_of(session: Session, run_id: str = "run-1") -> None:
+def take_out_of(session: Session, run_id: str = "run-1", bank: Sequence[dict[str, Any]] = BANK) -> None:
     """Keep beside the lines of a run what pages ask of it as a whole, as publishing does; what was kept is replaced."""
     drop_extracts(session)
     run = session.scalars(sa.select(Run).where(col(Run.id) == run_id)).one()
@@ -159,12 +164,12 @@ def take_out_of(session: Session, run_id: str = "run-1") -> None:
         pa.concat_tables(chunks.tables(session, run, chunks.DOCUMENT)),
     )
     lines, summary, documents = (table.to_pandas(types_mapper=pd.ArrowDtype) for table in tables)
-    packed = extracts.pack(Result(summary, lines, documents, (), complete=True, bank=_to_bank()))
+    packed = extracts.pack(Result(summary, lines, documents, (), complete=True, bank=_to_bank(bank)))
     session.add_all([ResultChunk(connection=run.connection, run_id=run_id, **chunk) for chunk in packed])
 
 
-def _to_bank() -> pd.DataFrame:
-    return to_frame([{**row, "bank_day": pd.Timestamp(row["bank_day"])} for row in BANK], BANK_RESULTS)
+def _to_bank(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
+    return to_frame([{**row, "bank_day": pd.Timestamp(row["bank_day"])} for row in rows], BANK_RESULTS)
 
 
 def drop_extracts(session: Session) -> None:
@@ -217,14 +222,33 @@ def to_frame(rows: Sequence[dict[str, Any]], schema: Schema) -> pd.DataFrame:
     return to_types(frame, schema)
 
 
-def keep_everything(session: Session) -> None:
-    keep_run(session)
-    keep_payout(session)
-    keep_results(session, LINES, DOCUMENTS)
+_MEXICAN = {
+    "cl": "mx", "CLP": "MXN", "33": "I", "holidays cl": "holidays mx", "cartola.csv": "estado.csv",
+    "11111111-1": "ROCA800101AB1", "12345678-5": "PEGA800101AB2",
+}  # fmt: skip
+
+
+def to_mexico(value: Any) -> Any:
+    """Return made-up rows as those of a Mexican merchant: country, currency, kinds of documents, tax ids."""
+    match value:
+        case dict():
+            return {to_mexico(name): to_mexico(one) for name, one in value.items()}
+        case list():
+            return [to_mexico(one) for one in value]
+        case str():
+            return _MEXICAN.get(value) or value.replace("cl:33:", "mx:I:").replace('"CLP"', '"MXN"')
+    return value
+
+
+def keep_everything(session: Session, where: Callable[[Any], Any] = lambda rows: rows) -> None:
+    """Keep the made-up run and what it found; `where` makes it that of another country."""
+    keep_run(session, summary=json.dumps(where(FIGURES)), calendar=where("holidays cl"))
+    keep_payout(session, **where(SUMMARY))
+    keep_results(session, where(LINES), where(DOCUMENTS))
     session.flush()
-    take_out_of(session)
-    for exception in EXCEPTIONS:
-        session.add(ExceptionRow(connection="main", currency="CLP", run_first="r1", run_last="r42", **exception))
+    take_out_of(session, bank=where(BANK))
+    seen: dict[str, Any] = {"connection": "main", "run_first": "r1", "run_last": "r42", "currency": where("CLP")}
+    session.add_all(ExceptionRow(**seen, **where(exception)) for exception in EXCEPTIONS)
 
 
 _CHEAP = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)

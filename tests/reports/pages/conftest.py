@@ -1,8 +1,10 @@
 """A real browser on the pages of the made-up run, and a reader who has logged in."""
 
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from werkzeug.serving import make_server
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.messages import Message
+from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Dispute, PaymentIntent
 from reconcile.tables.books import BankFile, LocalInvoice
@@ -23,6 +26,9 @@ from reconcile.tables.desk import PayerRule, PayerRuleChange
 from reports.directory import LISTINGS
 from reports.listing import BOOKS, OPERATION
 from reports.pages.views import PLACES
+from reports.people import Role, add_user, to_user
+from tests.merchant import settings_of
+from tests.reports.conftest import EMAIL, FINISHED, PASSWORD, keep_everything, to_mexico
 
 # Milliseconds. A page that does not come is found out in any case; one that is slow has failed nothing.
 PATIENCE = 120_000
@@ -61,6 +67,10 @@ NO_PAGES = {
 
 @pytest.fixture
 def every_page(app: Flask) -> list[str]:
+    return pages_of(app)
+
+
+def pages_of(app: Flask) -> list[str]:
     """Name every page there is, from the table of routes."""
     paths: list[str] = []
     for rule in app.url_map.iter_rules():
@@ -81,47 +91,41 @@ def full(books: Installation, client: FlaskClient) -> FlaskClient:
 @pytest.fixture
 def books(reconciled: Installation) -> Installation:
     """The made-up run with the payment of 50.000, an open document of the same customer, and an event."""
-    now = utc_now()
     with reconciled.store.transaction() as session:
-        money: dict[str, Any] = {"amount": 50000, "currency": "CLP", "version_at": now, "body": "{}"}
-        session.add(PaymentIntent(connection="main", id="pi_2", mode="test", status="succeeded", **money))
-        session.add(
-            LocalInvoice(
-                connection="main",
-                doc_key="cl:33::1105",
-                country="cl",
-                doc_type="33",
-                folio="1105",
-                issue_date=now.date(),
-                total=75000,
-                currency="CLP",
-                status="valid",
-                order_ref="00018",
-                file_sha256="0",
-                updated_at=now,
-            )
-        )
-        session.add(
-            Event(
-                connection="main",
-                id="evt_1",
-                type="payout.succeeded",
-                mode="test",
-                created_at=now,
-                received_at=now,
-                source="webhook",
-                state="applied",
-                body=b'{"id": "evt_1"}',
-                raw_sha256="0" * 64,
-                meaning_sha256="0" * 64,
-                last_arrival_at=now,
-            )
-        )
-        session.add(Dispute(connection="main", id="cb_1", mode="test", status="waiting_documentation",
-                            resource_id="pi_2", due_at=now, **money))  # fmt: skip
-        session.add_all(_of_september(now))
-        session.add_all(_of_payers(now))
+        session.add_all(_of_books(utc_now()))
     return reconciled
+
+
+@pytest.fixture
+def mexican_books(tmp_path: Path, migrated_sqlite: Path) -> Iterator[Installation]:
+    """The same books as those of a Mexican merchant."""
+    store = Store(f"sqlite:///{shutil.copy(migrated_sqlite, tmp_path / 'mexico.db')}")
+    rows = _of_books(utc_now())
+    for row in rows:
+        for name, value in dict(row).items():
+            setattr(row, name, to_mexico(value))
+    with store.transaction() as session:
+        keep_everything(session, to_mexico)
+        session.add_all(rows)
+        add_user(session, to_user(EMAIL, PASSWORD, Role.ADMIN, now=FINISHED))
+    yield Installation(settings=settings_of("http://provider.test", tmp_path, country="mx"), store=store)
+    store.close()
+
+
+def _of_books(now: datetime) -> list[SQLModel]:
+    money: dict[str, Any] = {"amount": 50000, "currency": "CLP", "version_at": now, "body": "{}"}
+    document = LocalInvoice(connection="main", doc_key="cl:33::1105", country="cl", doc_type="33", folio="1105",
+                            issue_date=now.date(), total=75000, currency="CLP", status="valid", order_ref="00018",
+                            file_sha256="0", updated_at=now)  # fmt: skip
+    event = Event(connection="main", id="evt_1", type="payout.succeeded", mode="test", created_at=now, received_at=now,
+                  source="webhook", state="applied", body=b'{"id": "evt_1"}', raw_sha256="0" * 64,
+                  meaning_sha256="0" * 64, last_arrival_at=now)  # fmt: skip
+    return [
+        PaymentIntent(connection="main", id="pi_2", mode="test", status="succeeded", **money), document, event,
+        Dispute(connection="main", id="cb_1", mode="test", status="waiting_documentation", resource_id="pi_2",
+                due_at=now, **money),
+        *_of_september(now), *_of_payers(now),
+    ]  # fmt: skip
 
 
 def _of_payers(now: datetime) -> list[SQLModel]:
@@ -180,14 +184,14 @@ def enter(browser: Browser, address: str) -> Iterator[Enter]:
     """Log in through the form of a new browser window."""
     contexts = []
 
-    def come_in(*, width: int = 1280, scheme: str = "light") -> Page:
+    def come_in(*, width: int = 1280, scheme: str = "light", at: str = address) -> Page:
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
         contexts.append(context)
         context.set_default_timeout(PATIENCE)
         page = context.new_page()
-        page.goto(f"{address}/login")
-        page.get_by_label("Correo").fill("ana@tienda.test")
-        page.get_by_label("Contraseña").fill("una clave larga")
+        page.goto(f"{at}/login")
+        page.get_by_label("Correo").fill(EMAIL)
+        page.get_by_label("Contraseña").fill(PASSWORD)
         page.get_by_role("button", name="Entrar").click()
         page.get_by_role("link", name="Hoy").wait_for()
         return page

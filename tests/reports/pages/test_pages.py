@@ -54,8 +54,8 @@ def test_exceptions_show_age_and_what_to_do(client: FlaskClient) -> None:
     """Open ones by default, resolved ones when asked."""
     page = text_of(client, "/exceptions")
     assert "Documento vencido sin pago" in page
-    assert "Liquidación atrasada po_" not in page
-    assert "Liquidación atrasada po_" in text_of(client, "/exceptions?state=closed")
+    assert "Liquidación atrasada 900 CLP" not in page
+    assert "Liquidación atrasada 900 CLP" in text_of(client, "/exceptions?state=closed")
     assert "1 fila ·" in text_of(client, "/exceptions?code=PAYMENT_NO_INVOICE&severity=medium&q=pi_2")
 
 
@@ -89,7 +89,7 @@ def test_a_bad_parameter_is_told_in_one_sentence(client: FlaskClient) -> None:
         ("/reports/control.csv?as_of=tomorrow", "as_of: &#39;tomorrow&#39; no es una fecha"),
         (
             "/reports/control.csv?form=2026-10-01",
-            "form: aquí no hay esa columna ni ese parámetro; las columnas son figure",
+            "form: aquí no hay esa columna ni ese parámetro; las columnas son Cifra, ",
         ),
     ]:
         answer = client.get(path)

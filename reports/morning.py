@@ -143,13 +143,17 @@ def _count_payouts(session: Session, before: Run, run: Run) -> Iterator[Change]:
 
 
 def _count_exceptions(session: Session, before: Run, run: Run) -> Iterator[Change]:
-    """Count what opened and closed after the day of the run before, by its cause."""
+    """Count what opened and closed after the run before, by its cause; the two may look at the same day."""
     row = ExceptionRow
+    later = sa.select(col(Run.id)).where(col(Run.connection) == run.connection, col(Run.number) > before.number)
+    begun = sa.or_(col(row.opened_on) > before.as_of, col(row.run_first).in_(later))
+    same_day = sa.and_(col(row.resolved_on) == before.as_of, col(row.run_last) == before.id)
+    ended = sa.or_(col(row.resolved_on) > before.as_of, same_day if run.as_of == before.as_of else sa.false())
     mine = (col(row.connection) == run.connection,)
     opened = sa.select(col(row.code), sa.func.count(), sa.func.sum(col(row.amount_at_risk)))
-    fresh = opened.where(*mine, col(row.opened_on) > before.as_of, col(row.resolved_on).is_(None)).group_by(row.code)
+    fresh = opened.where(*mine, begun, col(row.resolved_on).is_(None)).group_by(row.code)
     for code, count, _ in sorted(session.execute(fresh), key=lambda found: -found[2]):
         yield Change(_SAID.get(code, "opened"), count, code)
-    closed = count_rows(session, row, *mine, col(row.resolved_on) > before.as_of)
+    closed = count_rows(session, row, *mine, ended)
     if closed:
         yield Change("closed", closed)

@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 
 from consumer.facts.money import format_decimal, is_currency
 
@@ -39,23 +40,31 @@ class Term:
 
 def fold(text: str) -> str:
     """Return text in small plain letters, its accents gone; half a character that UTF-8 cannot hold goes too."""
+    return text.lower() if text.isascii() else _fold_signs(text)
+
+
+# Names come again and again, and taking their accents off is half of filling.
+@lru_cache(maxsize=4_096)
+def _fold_signs(text: str) -> str:
     kept = unicodedata.normalize("NFKD", text.encode("utf-8", "ignore").decode())
     return "".join(sign for sign in kept.casefold() if not unicodedata.combining(sign))
 
 
+def split(text: str) -> list[str]:
+    if text.isascii() and text.isalnum():
+        return [text.lower()[:_LONGEST_WORD]]
+    return [word[:_LONGEST_WORD] for word in _WORD.findall(fold(text))]
+
+
 def join(text: str) -> str:
     """Return the letters and digits of a text as one word."""
-    return "".join(_WORD.findall(fold(text)))[:_LONGEST_WORD]
-
-
-def split(text: str) -> list[str]:
-    return [word[:_LONGEST_WORD] for word in _WORD.findall(fold(text))]
+    return "".join(split(text))[:_LONGEST_WORD]
 
 
 def index_key(text: str) -> Iterator[str]:
     """Yield the words of an identifier: all of it, each part, and a number without its leading zeros."""
     parts = split(text)
-    yield join(text)
+    yield "".join(parts)[:_LONGEST_WORD]
     yield from parts
     yield from (part.lstrip("0") for part in parts if part.startswith("0") and part.isdigit())
 
@@ -63,8 +72,9 @@ def index_key(text: str) -> Iterator[str]:
 def index_text(text: str) -> Iterator[str]:
     """Yield the words of a name or a sentence, and what stands between blanks as one: `Coca-Cola`, `ORD-17`."""
     for part in text.split():
-        yield join(part)
-        yield from split(part)
+        words = split(part)
+        yield "".join(words)[:_LONGEST_WORD]
+        yield from words
 
 
 def index_amount(amount: int | None, currency: str | None) -> Iterator[str]:
@@ -80,7 +90,7 @@ def to_amount_word(plain: str) -> str:
 
 def index_day(on: date | None) -> Iterator[str]:
     if on is not None:
-        yield f"d{on:%Y%m%d}"
+        yield "d" + on.isoformat().replace("-", "")
 
 
 def to_line(words: Iterable[str]) -> str:

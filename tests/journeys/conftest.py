@@ -7,13 +7,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from playwright.sync_api import Browser
 from werkzeug.serving import make_server
 
 import app
@@ -23,7 +25,9 @@ from reports.alarms import find_signals
 from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
 from sandbox.state.events import TYPES
+from tests.journeys.hand import Hand
 from tests.ports import free_port
+from tests.reconcile.conftest import World
 
 TARIFF = """
 [tariff]
@@ -33,6 +37,7 @@ bank_transfer = { bps = 135 }
 """
 TWO_DAYS = 2 * 24 * 60 * 60
 AS_OF = "2026-10-02"
+EMAIL, PASSWORD = "ana@tienda.example", "una clave bien larga"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,3 +137,37 @@ def live_two_days(
         return port
 
     return live
+
+
+@pytest.fixture
+def sit_down(
+    browser: Browser, migrated_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cuadre: Callable[..., bytes]
+) -> Iterator[Callable[[Callable[[World], None]], Hand]]:
+    """Fill a small merchant, reconcile it up to 20 September 2026, and open Today as its person of administration."""
+    with ExitStack() as open_still:
+
+        def sit(fill: Callable[[World], None]) -> Hand:
+            monkeypatch.chdir(tmp_path)
+            for name, value in {
+                "PROVIDER_URL": "http://127.0.0.1:9", "API_KEY": "sk_test_x", "COUNTRY": "cl",
+                "DATABASE_URL": migrated_url, "DATA_DIR": str(tmp_path / "instance"),
+                "SECRET_KEY": "a key that only tests know",
+            }.items():  # fmt: skip
+                monkeypatch.setenv(f"CUADRE_{name}", value)
+            installation = app.open_installation()
+            world = World(installation.store)
+            fill(world)
+            world.complete(datetime(2026, 9, 21, 6, tzinfo=UTC))
+            installation.store.close()
+            cuadre("reconcile", "--as-of", "2026-09-20")
+            (tmp_path / "password").write_text(PASSWORD, encoding="utf-8")
+            cuadre("users", "add", EMAIL, "--role", "admin", "--password-file", str(tmp_path / "password"))
+            port = free_port()
+            open_still.enter_context(_receiving(port))
+            context = browser.new_context(viewport={"width": 1280, "height": 900}, locale="es-CL")
+            open_still.callback(context.close)
+            hand = Hand(context.new_page(), f"http://127.0.0.1:{port}")
+            hand.log_in(EMAIL, PASSWORD)
+            return hand
+
+        yield sit

@@ -43,7 +43,9 @@ KEY = re.compile(r"\b(?:pi|po|ch|re|tr|mov|evt|dp)_\w+|\b(?:cl|mx):[\w:-]+")
 OF_CHILE = re.compile(r"\b(F29|F22|[Bb]oletas?|[Gg]losa|RUT|monto|montos|cartola|cartolas|[Pp]eríodos?)\b")
 OF_MEXICO = re.compile(r"\b(CFDI|RFC|importe|importes|SAT|complementos?|[Pp]eriodos?)\b")
 # Values, commands, options and files that a sentence quotes.
-OF_PROGRAMS = re.compile(r"\{[^}]*\}|`[^`]*`|--?\w[\w-]*|cuadre [a-z -]+|accounts\.toml|\[options\]|setting \w+")
+OF_PROGRAMS = re.compile(r"\{[^}]*\}|`[^`]*`|--?\w[\w-]*|cuadre [a-z -]+|accounts\.toml|\[options\]")
+# The name of a setting, and where a file of the program lies.
+OF_SETTINGS = re.compile(r"setting \w+|(?<!\S)/\S+")
 # What these elements hold is a key to copy, a value of a program, or a name that someone gave.
 APART = {"code", "pre", "script", "style", "svg", "details", "option", "textarea"}
 # Pages for who runs the program or keeps the ledger: events, settings and columns of entries have names of programs.
@@ -105,7 +107,7 @@ def find_foreign(texts: list[str], country: str) -> Iterator[str]:
     patterns = {"cl": (*spanish, OF_MEXICO), "mx": (*spanish, OF_CHILE), "en": (SPANISH, CODE, CAPITALS, KEY)}[country]
     for text in texts:
         for pattern in patterns:
-            found = pattern.search(OF_PROGRAMS.sub("", text))
+            found = pattern.search(OF_SETTINGS.sub("", text))
             # A key that stands alone is that of something the provider never showed: it has no other name.
             if found and not (pattern is KEY and found.group() == text):
                 yield f"{found.group()!r} in {text[:80]!r}"

@@ -28,7 +28,7 @@ _USUAL = {
     "documents": "doc_key balance outcome customer_name issue_date due_date total currency",
     "payout-summary": (
         "payout_id connection status_recon payments_gross charges_gross refunds_gross refund_adjustments "
-        "disputes fee_total difference payout_amount currency unmatched_count exceptions ."
+        "disputes fee_total difference payout_amount unmatched_count exceptions currency ."
     ),
     "exceptions": (
         "code amount_at_risk subject connection customer_name age_business_days severity due_on owner state "

@@ -53,7 +53,7 @@ def test_what_a_customer_says_they_paid(hand: Hand) -> None:
     """An amount as people write it finds the payment; its page says which document it paid."""
     hand.page.locator("#find").fill("$3.239.203")
     hand.click(hand.page.get_by_role("option").first)
-    hand.sees("Panadería Las Araucarias SpA", "Factura electrónica 10239")
+    hand.sees("Panadería Río Claro Ltda.", "Factura electrónica 10239")
     hand.done("find what a customer says they paid")
 
 

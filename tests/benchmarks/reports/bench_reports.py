@@ -44,7 +44,7 @@ PAGES = (
     "/view/receivables", "/view/receivables?page=700", "/view/documents", "/view/documents?page=7000",
     "/view/documents?from=2026-03-01&to=2026-03-31", "/view/in-transit", "/view/clearing", "/view/control",
     "/view/control?from=2024-03-01&to=2024-03-31", "/view/run-diff", "/view/transfers", "/view/drift",
-    "/view/fee-summary", "/bank", "/disputes", "/proof", "/tax", "/saved", "/view/receivables?sort=-balance",
+    "/bank", "/disputes", "/proof", "/tax", "/saved", "/view/receivables?sort=-balance",
     "/operation", "/operation/events", "/operation/events?page=1900", "/operation/runs", "/operation/trail",
     "/operation/jobs", "/reports", "/settings", "/people",
     "/api/v1/payout-summary", "/api/v1/payout-detail", "/api/v1/documents", "/api/v1/receivables",

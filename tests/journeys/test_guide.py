@@ -82,6 +82,10 @@ def walk(page: Page, address: str, language: str, folder: Path) -> None:
     def take(name: str) -> None:
         picture(page, folder / f"guide-{language}-{name}.webp")
 
+    def show(name: str, path: str) -> None:
+        page.goto(address + path)
+        take(name)
+
     kind, decide = WORDS[language]
     take("login")
     log_in(page)
@@ -89,14 +93,12 @@ def walk(page: Page, address: str, language: str, folder: Path) -> None:
     page.locator("#find").fill("10346")
     page.get_by_role("option").first.wait_for()
     take("search")
-    page.goto(f"{address}/payouts")
-    take("payouts")
+    show("payouts", "/payouts")
     page.goto(f"{address}/payouts?status=open")
     page.locator("tbody a[href*='/payouts/']").first.click()
     page.wait_for_url("**/payouts/*")
     take("payout")
-    page.goto(f"{address}/exceptions")
-    take("exceptions")
+    show("exceptions", "/exceptions")
     page.goto(f"{address}/exceptions?code=AMBIGUOUS")
     page.get_by_role("link", name=kind).first.click()
     page.wait_for_url("**/exceptions/*/*")
@@ -106,10 +108,8 @@ def walk(page: Page, address: str, language: str, folder: Path) -> None:
     page.goto(f"{address}/exceptions")
     page.locator("#sheet").scroll_into_view_if_needed()
     take("sheet")
-    page.goto(f"{address}/exceptions?code=INVOICE_NO_PAYMENT&pick=all")
-    take("bulk")
-    page.goto(f"{address}/view/receivables")
-    take("receivables")
+    show("bulk", "/exceptions?code=INVOICE_NO_PAYMENT&pick=all")
+    show("receivables", "/view/receivables")
     page.goto(f"{address}/view/documents")
     page.locator("tbody a[href*='/documents/']").first.click()
     page.wait_for_url("**/documents/**")
@@ -122,14 +122,10 @@ def walk(page: Page, address: str, language: str, folder: Path) -> None:
     page.locator("form button.main").first.click()
     page.locator("input[name=key]").wait_for(state="attached")
     take("look")
-    page.goto(f"{address}/books/periods")
-    take("periods")
-    page.goto(f"{address}/books/closing?connection=main&until=2026-10-31")
-    take("closing")
-    page.goto(f"{address}/reports")
-    take("reports")
-    page.goto(f"{address}/operation")
-    take("operation")
+    show("periods", "/books/periods")
+    show("closing", "/books/closing?connection=main&until=2026-10-31")
+    show("reports", "/reports")
+    show("operation", "/operation")
 
 
 def test_the_guide_shows_what_is_there(browser: Browser, demo: "Demo", tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from consumer.facts.tables.provider import ProviderObject
 from consumer.facts.tables.types import core_of
 from reconcile.kept import chunks, extracts, records
 from reconcile.tables.desk import ExceptionRow
-from reconcile.tables.runs import PayoutResult, ResultChunk, Run
+from reconcile.tables.runs import PayoutResult, Run
 from reports.listing import Statement
 from reports.shapes.spans import WHOLE, Row, Span
 
@@ -118,13 +118,7 @@ def figure_rows(session: Session, runs: Sequence[Run], span: Span, *, payout_id:
 
 def count_lines(session: Session, runs: Sequence[Run], span: Span) -> int:
     """Say about how many lines lie in a range: whole chunks are counted, so a few too many."""
-    rows, since, until = col(ResultChunk.rows), col(ResultChunk.since), col(ResultChunk.until)
-    query = sa.select(sa.func.sum(rows)).where(of_runs(ResultChunk, runs), col(ResultChunk.kind) == chunks.LINE)
-    if span.since is not None:
-        query = query.where(until >= span.since)
-    if span.until is not None:
-        query = query.where(since <= span.until)
-    return session.scalar(query) or 0
+    return sum(chunks.count_lines(session, run, span.since, span.until) for run in runs)
 
 
 def exceptions_shown(connections: Sequence[str], span: Span, as_of: date) -> Statement:
@@ -166,7 +160,7 @@ def object_rows(session: Session, table: type[ProviderObject], connections: Sequ
         yield {"currency": currency, **decode(body), "connection": connection}
 
 
-def of_runs(table: type[PayoutResult] | type[ResultChunk], runs: Sequence[Run]) -> sa.ColumnElement[bool]:
+def of_runs(table: type[PayoutResult], runs: Sequence[Run]) -> sa.ColumnElement[bool]:
     if not runs:
         return sa.false()
     return sa.or_(*(sa.and_(col(table.connection) == run.connection, col(table.run_id) == run.id) for run in runs))

@@ -11,6 +11,7 @@ from reconcile.kept import chunks
 from reconcile.kept.chunks import Stretch
 from reconcile.tables.runs import Run
 from reports import bank, catalogue, frames
+from reports.frames import Part
 from reports.query import Query, Source
 from reports.shapes import build
 from reports.shapes.build import Report
@@ -73,18 +74,18 @@ def in_order(source: Source) -> list[Run]:
 def pieces(source: Source) -> Iterator[pa.Table] | None:
     """Read a report whole, piece by piece in its order; None where its runs were published without pieces."""
     found = _stretches(source)
-    return None if found is None else (_typed(source, chunks.page(source.session, [one], 0, one.rows)) for one in found)
+    return None if found is None else (_typed(source, chunks.page([one], 0, one.rows)) for one in found)
 
 
-def _typed(source: Source, found: Sequence[tuple[Run, pa.Table]]) -> pa.Table:
+def _typed(source: Source, found: Sequence[Part]) -> pa.Table:
     complete = COMPLETED.get(source.query.name, _as_it_is)
-    parts = ((run.connection, complete(source, run.connection, part)) for run, part in found)
+    parts = ((connection, complete(source, connection, part)) for connection, part in found)
     return build.in_parts(definition_of(source.query.name), parts).combine_chunks()
 
 
 def _of_pieces(source: Source, found: Sequence[Stretch], start: int, count: int) -> Window:
-    table = _typed(source, chunks.page(source.session, found, start, count))
-    silent = frozenset(chunks.empty_columns(source.session, found))
+    table = _typed(source, chunks.page(found, start, count))
+    silent = frozenset(chunks.empty_columns(found))
     facts = catalogue.facts_of(source.query, source.runs)
     report = Report(definition_of(source.query.name), table, source.query.span, source.as_of, facts=facts)
     return Window(report, sum(stretch.rows for stretch in found), silent)

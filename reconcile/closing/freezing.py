@@ -14,13 +14,15 @@ from sqlmodel import Session, SQLModel
 
 from consumer.facts.bulk import insert_rows
 from consumer.facts.messages import Message
-from consumer.facts.store import Store, Turn, batches, take_turn
+from consumer.facts.store import Store, Turn, batches, put, take_turn
 from consumer.facts.tables.types import core_of
 from reconcile.closing.horizon import NAMES, ROWS, View, read_frozen, to_basis
 from reconcile.closing.settled_rows import can_freeze, freeze
+from reconcile.kept.settled import name_layer, pack_layer
 from reconcile.reading.frozen import CARRIED, DEPOSIT, PAYOUT
 from reconcile.rules.inputs import MONEY, NUMBERS, Result, Schema
 from reconcile.tables.closing import FrozenName, FrozenNumber, FrozenRow, Horizon
+from reconcile.tables.runs import ResultChunk
 
 _ROWS_AT_ONCE = 20_000
 
@@ -59,7 +61,7 @@ def keep_horizon(
             watch(Message("run.freezing", {"place": place, "count": len(every)}))
             for table, rows in waiting:
                 freezing.write(table, rows[rows["month"] == month].drop(columns="month"))
-        freezing.end(seen_at)
+        freezing.end(seen_at, freezing.write_layer(frozen.rows, result))
     except _LostError:
         return
 
@@ -130,7 +132,16 @@ class _Freezing:
             with self._step() as session:
                 insert_rows(session.connection(), table, list(map(str, rows)), some, alike=alike)
 
-    def end(self, seen_at: datetime) -> None:
+    def write_layer(self, frozen: DataFrame, result: Result) -> str:
+        """Write the settled rows as they were published, for whoever reads a run that leaves them out."""
+        layer = name_layer(self.run_id, self.number)
+        for chunk in pack_layer(frozen, result, self.view.settled.hidden):
+            with self._step() as session:
+                row = {"connection": self._name, "run_id": layer} | chunk
+                put(session.connection(), ResultChunk, row, keys=("connection", "run_id", "kind", "number"))
+        return layer
+
+    def end(self, seen_at: datetime, layer: str) -> None:
         rows, names, touched = core_of(FrozenRow).c, core_of(FrozenName).c, self.view.touched
         with self._step() as session:
             mine, before = rows.connection == self._name, rows.freezing <= self.before
@@ -146,6 +157,7 @@ class _Freezing:
             now.run_id, now.as_of, now.seen_at = self.run_id, self.view.inputs.as_of, seen_at
             now.until, now.basis = self.view.freezes or now.until, self._find_basis()
             now.freezing, now.claimed_by = self.number, ""
+            now.layers = " ".join((*self.view.settled.layers, layer))
 
     @contextmanager
     def _step(self) -> Iterator[Session]:

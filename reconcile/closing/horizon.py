@@ -21,6 +21,7 @@ from consumer.facts.tables.orders import OrderAnswer
 from consumer.facts.tables.provider import Charge, PaymentIntent, Payout, PayoutItem, Refund
 from consumer.facts.tables.types import core_of
 from reconcile.kept.records import last_closed
+from reconcile.kept.settled import Settled, hide, read_hidden, read_settled
 from reconcile.kept.snapshots import rules_code
 from reconcile.reading.frames import read_inputs
 from reconcile.reading.frozen import (
@@ -60,11 +61,12 @@ from reconcile.rules.outcomes import Code
 from reconcile.rules.terms import RuleSet, Tariff, to_rules, to_tariff
 from reconcile.tables.books import LocalInvoice, PayoutReport, RemovedFile
 from reconcile.tables.closing import FrozenName, FrozenNumber, FrozenRow, Horizon, Period
+from reconcile.tables.fiscal import FiscalDocument, FiscalPayment
 
 # No transaction lasts so long, so none that began before a view is written after what the next run reads.
 OVERLAP = timedelta(hours=1)
 # Another way to freeze makes every horizon be frozen anew.
-_FORMAT = 2
+_FORMAT = 3
 ROWS: Schema = {"kind": TEXT, "key": TEXT, "part": TEXT, "cell": MONEY, "digest": MONEY}
 NAMES: Schema = {"word": MONEY, "cell": MONEY}
 _ORDER: dict[str, tuple[Schema, tuple[str, ...]]] = {
@@ -97,6 +99,7 @@ class View:
     gone: frozenset[tuple[str, str]] | None = None
     # What the bank showed of settled payouts when they were frozen.
     deposits: DataFrame = field(default_factory=_empty)
+    settled: Settled = field(default_factory=Settled)
     # Why everything is judged although there is a horizon.
     doubt: Message | None = None
     # A bounded run would judge other rows than this one, which read everything.
@@ -130,7 +133,7 @@ def read_view(  # noqa: PLR0913 - a day, a moment and how much to read
         return View(reader.read(None), freezes, doubt=doubt)
     if whole:
         inputs, frozen = reader.read_whole()
-        touched = find_touched(inputs, frozen, list_named(inputs, frozen), reopened)
+        touched = find_touched(inputs, frozen, reader.list_named(inputs, frozen, horizon), reopened)
     else:
         inputs, frozen, touched = reader.read_bounded(horizon, reopened)
         freezes = freezes if freezes is not None and freezes > horizon.until else None
@@ -140,7 +143,15 @@ def read_view(  # noqa: PLR0913 - a day, a moment and how much to read
         touched = replace(touched, cells=touched.cells | more)
         apart = set_apart(inputs, frozen, touched)
     judged = replace(apart.inputs, numbers=reader.read_numbers())
-    return View(judged, freezes, horizon, touched, apart.gone, frozen[frozen["kind"] == DEPOSIT])
+    settled = _read_settled(session, horizon, touched, judged)
+    return View(judged, freezes, horizon, touched, apart.gone, frozen[frozen["kind"] == DEPOSIT], settled)
+
+
+def _read_settled(session: Session, horizon: Horizon, touched: Touched, judged: Inputs) -> Settled:
+    """Read what is left out, without what is judged again."""
+    layers, name = horizon.layers.split(), horizon.connection
+    hidden = hide(read_hidden(session, name, layers), touched.cells, touched.payouts, len(layers))
+    return read_settled(session, name, layers, hidden, set(judged.settled["payout_id"]))
 
 
 def find_doubt(session: Session, horizon: Horizon, period: Period, as_of: date, basis: str) -> Message | None:
@@ -238,7 +249,7 @@ class _Reader:
         read, asked = frozenset[int](), frozenset(settled & reported)
         inputs, frozen = self.add(inputs, frozen, Touched(read, asked))
         while True:
-            named = list_named(inputs, frozen)
+            named = self.list_named(inputs, frozen, horizon)
             frozen = self._add_rows(frozen, named)
             touched = find_touched(inputs, frozen, named, reopened)
             if touched.cells <= read and touched.payouts <= asked:
@@ -265,6 +276,20 @@ class _Reader:
         )
         joined = replace(inputs, items=items, documents=documents, fees=fees, unknown_customers=unknown)
         return joined, pd.concat([frozen, more]).drop_duplicates(KEY, ignore_index=True)
+
+    def list_named(self, inputs: Inputs, frozen: DataFrame, horizon: Horizon) -> dict[str, set[str]]:
+        """Return what is named from outside of settled cells; a complement that came or changed since names too.
+
+        Payers' rules name nothing that is settled: they hold from the end of the days closed before them.
+        """
+        complements, payments = core_of(FiscalDocument).c, core_of(FiscalPayment).c
+        same = (complements.connection == payments.connection) & (complements.doc_key == payments.doc_key)
+        asked = sa.select(payments.paid_key).join(core_of(FiscalDocument), same)
+        since = complements.updated_at >= horizon.seen_at - OVERLAP
+        mine = asked.where(payments.connection == self._connection.name, payments.paid_key != "", since)
+        paid, named = set(self._database.execute(mine).scalars()), list_named(inputs, frozen)
+        payers = inputs.operations["resource_id"][inputs.operations["doc_key"].isin(paid)]
+        return {ITEM: named[ITEM].union(payers), DOCUMENT: named[DOCUMENT] | paid}
 
     def _add_rows(self, frozen: DataFrame, named: Mapping[str, Collection[str]]) -> DataFrame:
         """Add the settled rows of some keys that are not there yet."""

@@ -67,7 +67,7 @@ def freeze(inputs: Inputs, result: Result, until: date) -> Frozen:
     rows = digest_rows(inputs)
     nodes = _join(rows, inputs, result)
     bad = _find_unsettled(rows, inputs, result, until)
-    payouts = _choose_payouts(inputs, result, until)
+    payouts = _choose_payouts(inputs, result, until).difference(inputs.settled["payout_id"])
     while True:
         settled = _settle(rows, nodes, bad, payouts.union(inputs.settled["payout_id"]))
         pinned = _find_pinned(rows, settled, inputs) & payouts

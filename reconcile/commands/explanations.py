@@ -14,12 +14,11 @@ from consumer.facts.bankdays import BankCalendar
 from consumer.facts.names import KEY, name_key
 from reconcile.commands.printed import to_words
 from reconcile.fiscal.families import facts_of_family
-from reconcile.kept import chunks, records, snapshots
+from reconcile.kept import chunks, records, snapshots, whole
 from reconcile.kept.records import Fact
 from reconcile.rules.cross_checks import Check, check_pair, choose_candidates, name_first_failed
-from reconcile.rules.inputs import PAYMENT_TYPES, rows_of
+from reconcile.rules.inputs import PAYMENT_TYPES, Inputs, rows_of
 from reconcile.rules.outcomes import Failure, Stage
-from reconcile.rules.terms import to_rules
 from reconcile.tables.runs import Run
 
 _WIDTH, _INDENT, _NAME = 100, 2, 26
@@ -40,18 +39,17 @@ def explain(session: Session, data_dir: Path, run: Run, identity: str, calendar:
     if not any(fact.about == f"item {identity}" for fact in facts):
         return
     try:
-        yield from _compare(session, data_dir, run, identity, calendar)
+        yield from _compare(session, whole.read(session, data_dir, run).inputs, run, identity, calendar)
     except snapshots.SnapshotError as problem:
         yield Fact(f"item {identity}", "compared", f"not again: {problem}")
 
 
-def _compare(session: Session, data_dir: Path, run: Run, identity: str, calendar: BankCalendar) -> Iterator[Fact]:
-    items = snapshots.read_frame(data_dir, run.connection, run.id, "items")
+def _compare(session: Session, inputs: Inputs, run: Run, identity: str, calendar: BankCalendar) -> Iterator[Fact]:
+    items, rules, documents = inputs.items, inputs.rules, inputs.documents
     mine = items[(items["resource_id"] == identity) & items["resource_type"].isin(PAYMENT_TYPES)]
     if mine.empty:
         return
     item = rows_of(mine)[0]
-    rules = to_rules(snapshots.read_manifest(data_dir, run.connection, run.id)["chosen_rules"])
     applied: dict[str, int] = {}
     borrowed: dict[str, str] = {}
     for line in chunks.find_lines(session, run, "resource_id", identity):
@@ -59,8 +57,7 @@ def _compare(session: Session, data_dir: Path, run: Run, identity: str, calendar
             applied[line["doc_key"]] = applied.get(line["doc_key"], 0) + int(line["applied_amount"])
             if line["match_stage"] == Stage.PAYER:
                 borrowed[line["doc_key"]] = line["match_rule"].split(":")[1]
-    documents = snapshots.read_frame(data_dir, run.connection, run.id, "documents")
-    decided = _read_decisions(snapshots.read_frame(data_dir, run.connection, run.id, "decisions"), identity)
+    decided = _read_decisions(inputs.decisions, identity)
     chosen = choose_candidates(item, documents, rules)
     missing = [key for key in applied if key not in set(chosen["doc_key"])]
     for document in [*rows_of(documents[documents["doc_key"].isin(missing)]), *rows_of(chosen)]:

@@ -32,7 +32,7 @@ from consumer.facts.texts import shorten
 from consumer.facts.work import Completion
 from reconcile.commands import explanations, printed
 from reconcile.commands.printed import to_plain
-from reconcile.kept import records, snapshots
+from reconcile.kept import records, whole
 from reconcile.reading.process import save_memory
 from reconcile.rules.outcomes import SEVERITIES
 from reconcile.rules.pipeline import UnbalancedError
@@ -198,7 +198,7 @@ def explain(
         if found is None:
             raise CommandError(f"connection {connection.name} has no run yet: cuadre reconcile")
         calendar = read_calendar(installation.settings.files_dir, connection.country_code)
-        snapshots.bring(installation, found.connection, found.id)
+        whole.bring(installation, found)
         rows = list(explanations.explain(session, installation.settings.files_dir, found, identity, calendar))
     if not rows:
         raise CommandError(f"run {found.number} knows no payout, resource or document {identity}")

@@ -11,7 +11,7 @@ from consumer.facts.clock import local_date, utc_now
 from consumer.facts.installation import Connection, Installation, OpenInstallation
 from consumer.facts.work import Completion
 from reconcile.commands import printed
-from reconcile.kept import records, snapshots
+from reconcile.kept import records, snapshots, whole
 from reconcile.rules.terms import RulesError, TariffError, to_rules, to_tariff
 from reconcile.runs.previews import preview
 
@@ -58,8 +58,9 @@ def preview_rules(
     if found is None:
         raise CommandError(f"connection {name} has no such run: cuadre runs list")
     try:
-        snapshots.bring(installation, name, found.id)
-        kept = snapshots.read(installation.settings.files_dir, name, found.id).inputs
+        whole.bring(installation, found)
+        with installation.store.reading() as session:
+            kept = whole.read(session, installation.settings.files_dir, found).inputs
         rules = to_rules(given["rules"]) if "rules" in given else kept.rules
         tariff = to_tariff(given["tariff"]) if "tariff" in given else kept.tariff
     except snapshots.SnapshotError as problem:

@@ -18,7 +18,7 @@ from consumer.facts.messages import Message
 from consumer.facts.store import Turn, take_turn
 from reconcile.desk.decisions import DecisionError, Signature, check_signature
 from reconcile.desk.learning import Claim, Known, Verdict, add_up, is_contradicted, propose, weigh
-from reconcile.kept import chunks, snapshots
+from reconcile.kept import chunks, whole
 from reconcile.kept.records import last_closed
 from reconcile.kept.snapshots import SnapshotError
 from reconcile.reading.payers import ACCEPTED
@@ -148,8 +148,9 @@ def learn(installation: Installation, connection: str, run: Run | None, *, error
             return Learned()
         known = _read_known(session, run)
     try:
-        snapshots.bring(installation, connection, run.id)
-        inputs = snapshots.read(installation.settings.files_dir, connection, run.id).inputs
+        whole.bring(installation, run)
+        with installation.store.reading() as session:
+            inputs = whole.read(session, installation.settings.files_dir, run).inputs
     except SnapshotError:
         return Learned()
     found = list(propose(inputs))

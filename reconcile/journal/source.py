@@ -22,6 +22,7 @@ from reconcile.journal.entries import PAYOUT, Book, JournalError, Pieces
 from reconcile.journal.exporting import EARLIEST, Balance
 from reconcile.journal.remembered import DOCUMENT, Accepted, first_open, list_accepted, reasons_of_payments
 from reconcile.kept import chunks, extracts
+from reconcile.kept.pieces import Rows
 from reconcile.kept.records import find_run, last_run, read_closed_periods
 from reconcile.rules.clearing import ClearingError
 from reconcile.tables.closing import Period
@@ -101,10 +102,9 @@ def _read_documents(session: Session, run: Run, decisions: Sequence[Accepted]) -
 
 def read_lines(session: Session, run: Run) -> Pieces:
     """Return the lines of a run, of which nothing is read yet."""
-    return Pieces(
-        chunks.count(session, run, chunks.LINE),
-        lambda number, names: chunks.read_chunk(session, run, chunks.LINE, number, names),
-    )
+    lines = Rows(session, run, chunks.LINE)
+    found = lines.pieces()
+    return Pieces(len(found), lambda number, names: lines.read(found[number], names))
 
 
 def read_payouts(session: Session, run: Run) -> pa.Table:

@@ -1,70 +1,53 @@
 """Lines and documents of a run, kept as chunks of typed columns and read back in part.
 
-A chunk is a Parquet file in a column, so it commits with its run and is there for every machine on the database.
+Settled rows of closed days that a run left out are read with its own, as `pieces` puts them in order.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date
-from typing import TypeAlias, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from consumer.facts.columns import Column, Kind, to_columns
-from consumer.facts.store import DamagedError, Row, count_rows
-from reconcile.rules import clearing
-from reconcile.rules.outcomes import (
-    BANK_COLUMNS,
-    DOCUMENT_COLUMNS,
-    PAYOUT_COLUMNS,
-    STORED_DOCUMENT_COLUMNS,
-    STORED_LINE_COLUMNS,
+from consumer.facts.store import Row
+from reconcile.kept.pieces import Piece, Rows, is_of_file
+from reconcile.kept.stored import (
+    ARROW_TYPES,
+    BANK,
+    COLUMNS,
+    DAY,
+    DAY_OF,
+    DOCUMENT,
+    EMPTY,
+    FEE,
+    FIGURE,
+    HIDDEN,
+    LINE,
+    PAYOUT,
+    RECEIVABLE,
+    ROLLFORWARD,
+    SETTLED,
+    TRANSIT,
+    DamagedRowsError,
+    day_masks,
+    filter_rows,
 )
-from reconcile.tables.runs import PayoutResult, ResultChunk, Run
+from reconcile.tables.runs import PayoutResult, Run
 
-LINE, DOCUMENT, PAYOUT = "line", "document", "payout"
-RECEIVABLE, TRANSIT, ROLLFORWARD, FIGURE, FEE = "receivable", "transit", "rollforward", "figure", "fee"
-BANK = "bank"
-ARROW_TYPES: Mapping[Kind, pa.DataType] = {
-    Kind.TEXT: pa.string(),
-    Kind.ID: pa.string(),
-    Kind.DECIMAL: pa.string(),
-    Kind.MONEY: pa.int64(),
-    Kind.INT: pa.int64(),
-    Kind.DATE: pa.date32(),
-    Kind.INSTANT: pa.timestamp("us", "UTC"),
-}
-# The columns of a chunk today. A run published before one of them existed reads it as empty.
-COLUMNS: Mapping[str, tuple[Column, ...]] = {
-    LINE: STORED_LINE_COLUMNS,
-    DOCUMENT: STORED_DOCUMENT_COLUMNS,
-    PAYOUT: PAYOUT_COLUMNS,
-    RECEIVABLE: (*DOCUMENT_COLUMNS, *to_columns("last_payment_id")),
-    TRANSIT: to_columns(clearing.ITEMS.names),
-    ROLLFORWARD: to_columns(("currency", "date", "opening", *clearing.MOVES, "closing", "closing_items_count")),
-    FIGURE: (),
-    BANK: BANK_COLUMNS,
-    FEE: (),
-}
-# Kept with each line, no column of the report: the payout's date, or the item's own date if only dead payouts held it.
-# Other items that wait for a payout have none.
-DAY = "payout_date"
+__all__ = [
+    "ARROW_TYPES", "BANK", "COLUMNS", "DAY", "DAY_OF", "DOCUMENT", "EMPTY", "FEE", "FIGURE", "HIDDEN", "LINE", "PAYOUT",
+    "RECEIVABLE", "ROLLFORWARD", "SETTLED", "TRANSIT", "DamagedRowsError", "LineFilter", "Stretch", "count_lines",
+    "day_masks",
+    "document_tables", "empty_columns", "filter_rows", "find_document", "find_lines", "is_kept", "line_tables", "page",
+    "read_documents", "read_lines", "stretches", "tables", "to_iso", "to_rows",
+]  # fmt: skip
+
 # Columns of a line that only the first row of an item fills, so that they sum right.
 _SUMMED_ONCE = ("amount_signed", "fee_total", "fee_net", "fee_vat", "net_amount")
-# The column by which a range of dates selects rows.
-DAY_OF = {LINE: DAY, DOCUMENT: "issue_date", PAYOUT: "payout_date", BANK: "bank_day"}
-# Names the columns without any value, so that a page can leave them out without reading every chunk.
-EMPTY = b"silent"
-Condition: TypeAlias = sa.ColumnElement[bool]
-
-
-class DamagedRowsError(DamagedError):
-    """Rows of a run that cannot be read; the message names the run and the chunk."""
 
 
 class LineFilter(TypedDict, total=False):
@@ -76,47 +59,6 @@ class LineFilter(TypedDict, total=False):
     until: date | None
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """The bytes of one chunk, and where they belong."""
-
-    run: Run
-    kind: str
-    number: int
-    content: bytes | None
-
-    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """Unpack it, whole or some of its columns; raise DamagedRowsError if it is not what was published."""
-        try:
-            table = self._file().read(columns=columns)
-        except (pa.ArrowException, OSError, TypeError) as error:
-            raise self._to_damage() from error
-        for column in self._find_lacking(table.column_names):
-            if columns is None or column.name in columns:
-                table = table.append_column(column.name, pa.nulls(table.num_rows, ARROW_TYPES[column.kind]))
-        return table
-
-    def _find_lacking(self, names: Collection[str]) -> list[Column]:
-        """Return the columns of today that the run was published without."""
-        return [column for column in COLUMNS[self.kind] if column.name not in names]
-
-    def empty_columns(self) -> set[str]:
-        """Return the columns without any value in the whole table."""
-        try:
-            schema = self._file().schema_arrow
-        except (pa.ArrowException, OSError, TypeError) as error:
-            raise self._to_damage() from error
-        named = (schema.metadata or {}).get(EMPTY, b"").decode().split()
-        return {*named, *(column.name for column in self._find_lacking(schema.names))}
-
-    def _file(self) -> pq.ParquetFile:
-        return pq.ParquetFile(pa.BufferReader(self.content))
-
-    def _to_damage(self) -> DamagedRowsError:
-        run, connection = self.run.number, self.run.connection
-        return DamagedRowsError("kept.damaged_rows", run=run, connection=connection, piece=self.number, table=self.kind)
-
-
 def line_tables(session: Session, run: Run, **asked: Unpack[LineFilter]) -> Iterator[pa.Table]:
     """Read lines in their order as columns.
 
@@ -124,24 +66,21 @@ def line_tables(session: Session, run: Run, **asked: Unpack[LineFilter]) -> Iter
     """
     paid_out, payout_id = asked.get("paid_out"), asked.get("payout_id")
     since, until = asked.get("since"), asked.get("until")
-    conditions = _of_days(since, until)
+    rows = Rows(session, run, LINE)
+    found = rows.pieces(since, until)
     if paid_out is False:
-        conditions.append(col(ResultChunk.undated) > 0)
+        found = [one for one in found if one.has_loose]
     if payout_id is not None:
-        conditions += _of_payout(session, run, payout_id)
-    for table in tables(session, run, LINE, conditions):
+        on = _find_day(session, run, payout_id)
+        found = rows.pieces(on, on)
+    for table in map(rows.read, found):
         keep = day_masks(table[DAY], since, until)
         if paid_out is not None:
-            keep.append(_is_of_file(table) if paid_out else pc.is_null(table["payout_id"]))
+            keep.append(is_of_file(table) if paid_out else pc.is_null(table["payout_id"]))
         if payout_id is not None:
             keep.append(pc.equal(table["payout_id"], payout_id))
         lines = filter_rows(table, keep)
         yield (_number_further(lines) if paid_out else lines).drop_columns([DAY])
-
-
-def _is_of_file(lines: pa.Table) -> pa.Array:
-    """Return which lines the file of payouts has: those of payouts, and of items that dead payouts held."""
-    return pc.or_(pc.is_valid(lines["payout_id"]), pc.is_valid(lines[DAY]))
 
 
 def _number_further(lines: pa.Table) -> pa.Table:
@@ -166,7 +105,8 @@ def document_tables(
     session: Session, run: Run, *, since: date | None = None, until: date | None = None
 ) -> Iterator[pa.Table]:
     """Read documents in their order as columns, all or those issued in a range of dates."""
-    for table in tables(session, run, DOCUMENT, _of_days(since, until)):
+    rows = Rows(session, run, DOCUMENT)
+    for table in map(rows.read, rows.pieces(since, until)):
         yield filter_rows(table, day_masks(table[DAY_OF[DOCUMENT]], since, until))
 
 
@@ -176,101 +116,39 @@ def read_documents(session: Session, run: Run) -> Iterator[Row]:
 
 
 def find_lines(session: Session, run: Run, column: str, *values: str) -> Iterator[Row]:
-    """Find the lines whose column holds one of these texts; a chunk is unpacked whole only where it does."""
-    asked = pa.array(values, pa.string())
-    for chunk in _chunks(session, run, LINE, []):
-        places = pc.indices_nonzero(pc.is_in(chunk.read([column])[column].cast(pa.string()), value_set=asked))
-        if len(places):
-            yield from to_rows(chunk.read().take(places).drop_columns([DAY]))
+    """Find the lines whose column holds one of these texts."""
+    for table in Rows(session, run, LINE).find(column, values):
+        yield from to_rows(table.drop_columns([DAY]))
 
 
 def find_document(session: Session, run: Run, doc_key: str) -> Row | None:
-    for chunk in _chunks(session, run, DOCUMENT, []):
-        places = pc.indices_nonzero(pc.equal(chunk.read(["doc_key"])["doc_key"], doc_key))
-        if len(places):
-            return next(to_rows(chunk.read().take(places[:1])))
-    return None
+    found = Rows(session, run, DOCUMENT).find("doc_key", [doc_key])
+    return next((row for table in found for row in to_rows(table)), None)
 
 
-def _of_days(since: date | None, until: date | None) -> list[Condition]:
-    """Leave out chunks that hold no day of a range; one without days is read."""
-    conditions: list[Condition] = []
-    if since is not None:
-        conditions.append(sa.or_(col(ResultChunk.until) >= since, col(ResultChunk.until).is_(None)))
-    if until is not None:
-        conditions.append(sa.or_(col(ResultChunk.since) <= until, col(ResultChunk.since).is_(None)))
-    return conditions
-
-
-def _of_payout(session: Session, run: Run, payout_id: str) -> list[Condition]:
-    """Choose chunks by the payout's date: lines are in the order of their payouts, so few chunks are left."""
-    on = session.scalar(
-        sa.select(col(PayoutResult.payout_date)).where(
-            col(PayoutResult.connection) == run.connection,
-            col(PayoutResult.run_id) == run.id,
-            col(PayoutResult.payout_id) == payout_id,
-        )
-    )
-    return [col(ResultChunk.undated) > 0] if on is None else _of_days(on, on)
+def _find_day(session: Session, run: Run, payout_id: str) -> date | None:
+    """Return a payout's date: lines are in the order of their payouts, so few pieces hold those of one day."""
+    mine = (col(PayoutResult.connection) == run.connection, col(PayoutResult.run_id) == run.id)
+    asked = sa.select(col(PayoutResult.payout_date))
+    return session.scalar(asked.where(*mine, col(PayoutResult.payout_id) == payout_id))
 
 
 def tables(
-    session: Session, run: Run, kind: str, conditions: Sequence[Condition] = (), names: Sequence[str] | None = None
+    session: Session, run: Run, kind: str, names: Sequence[str] | None = None, *, is_own: bool = False
 ) -> Iterator[pa.Table]:
-    """Read the chunks of one kind in their order, one at a time, whole or some columns of them."""
-    for chunk in _chunks(session, run, kind, conditions):
-        yield chunk.read(names)
+    """Read the rows of one kind in their order, piece by piece, whole or some columns; or those it judged itself."""
+    rows = Rows(session, run, kind, is_own)
+    return (rows.read(one, names) for one in rows.pieces())
 
 
-def count(session: Session, run: Run, kind: str) -> int:
-    """Count the chunks of one kind; they are numbered from 0."""
-    return count_rows(session, ResultChunk, *_of(run, kind))
-
-
-def read_chunk(session: Session, run: Run, kind: str, number: int, names: Sequence[str]) -> pa.Table:
-    """Read some columns of one chunk."""
-    return _load(session, run, kind, number).read(names)
+def count_lines(session: Session, run: Run, since: date | None, until: date | None) -> int:
+    """Count the lines of the chunks that hold days of a range."""
+    pieces = Rows(session, run, LINE).pieces(since, until)
+    return sum(place.rows for place in {place for piece in pieces for place in piece.places})
 
 
 def is_kept(session: Session, run: Run, kind: str) -> bool:
-    asked = sa.select(col(ResultChunk.number)).where(*_of(run, kind)).limit(1)
-    return session.scalar(asked) is not None
-
-
-def _chunks(session: Session, run: Run, kind: str, conditions: Sequence[Condition]) -> Iterator[Chunk]:
-    numbers = sa.select(col(ResultChunk.number)).where(*_of(run, kind), *conditions).order_by(col(ResultChunk.number))
-    for number in session.scalars(numbers).all():
-        yield _load(session, run, kind, number)
-
-
-def _load(session: Session, run: Run, kind: str, number: int) -> Chunk:
-    mine = (*_of(run, kind), col(ResultChunk.number) == number)
-    return Chunk(run, kind, number, session.scalar(sa.select(col(ResultChunk.content)).where(*mine)))
-
-
-def _of(run: Run, kind: str) -> tuple[Condition, ...]:
-    of_run = (col(ResultChunk.connection) == run.connection, col(ResultChunk.run_id) == run.id)
-    return (*of_run, col(ResultChunk.kind) == kind)
-
-
-def day_masks(days: pa.ChunkedArray, since: date | None, until: date | None) -> list[pa.Array]:
-    """Return for each end of a range which days are within it; none without a range."""
-    keep = []
-    if since is not None:
-        keep.append(pc.greater_equal(days, pa.scalar(pd.Timestamp(since), type=days.type)))
-    if until is not None:
-        keep.append(pc.less_equal(days, pa.scalar(pd.Timestamp(until), type=days.type)))
-    return keep
-
-
-def filter_rows(table: pa.Table, masks: list[pa.Array]) -> pa.Table:
-    """Keep the rows of which every mask is true."""
-    if not masks:
-        return table
-    mask = masks[0]
-    for other in masks[1:]:
-        mask = pc.and_kleene(mask, other)
-    return table.filter(mask, null_selection_behavior="drop")
+    return bool(Rows(session, run, kind).places())
 
 
 def to_rows(table: pa.Table) -> Iterator[Row]:
@@ -303,11 +181,10 @@ def to_iso(values: pa.Array) -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The rows of one chunk in a range of days; of lines, those of the file of payouts."""
+    """The rows of one piece in a range of days; of lines, those of the file of payouts."""
 
-    run: Run
-    kind: str
-    number: int
+    source: Rows
+    piece: Piece
     rows: int
     since: date | None
     until: date | None
@@ -316,55 +193,37 @@ class Stretch:
 def stretches(
     session: Session, run: Run, kind: str, *, since: date | None = None, until: date | None = None
 ) -> list[Stretch]:
-    """Count the rows in a range, chunk by chunk; only chunks at its ends are unpacked."""
-    chunk = ResultChunk
-    columns = (col(chunk.number), col(chunk.rows), col(chunk.since), col(chunk.until), col(chunk.undated))
-    asked = sa.select(*columns).where(*_of(run, kind), *_of_days(since, until)).order_by(col(chunk.number))
-    found = []
-    for number, rows, first, last, undated in session.execute(asked):
-        stretch = Stretch(run, kind, number, rows, since, until)
-        is_within = first is not None and (since is None or first >= since) and (until is None or last <= until)
-        is_whole = (is_within and not undated) or (since is until is None and kind != LINE)
-        found.append(stretch if is_whole else _count(session, stretch))
-    return found
+    """Count the rows in a range, piece by piece; only chunks at its ends are unpacked."""
+    rows = Rows(session, run, kind)
+    return [
+        Stretch(rows, piece, rows.count(piece, since, until, paid_out=kind == LINE), since, until)
+        for piece in rows.pieces(since, until)
+    ]
 
 
-def _count(session: Session, stretch: Stretch) -> Stretch:
-    names = [DAY_OF[stretch.kind], *(["payout_id"] if stretch.kind == LINE else [])]
-    rows = _rows_of(_read(session, stretch, names), stretch).num_rows
-    return replace(stretch, rows=rows)
-
-
-def page(session: Session, found: Sequence[Stretch], skip: int, size: int) -> list[tuple[Run, pa.Table]]:
-    """Read some rows of all that was found, each part with its run."""
+def page(found: Sequence[Stretch], skip: int, size: int) -> list[tuple[str, pa.Table]]:
+    """Read some rows of all that was found, each part with its connection."""
     parts, wanted = [], size
     for stretch in found:
         if wanted > 0 and skip < stretch.rows:
-            part = _rows_of(_read(session, stretch), stretch).slice(skip, wanted)
-            parts.append((stretch.run, _number_further(part) if stretch.kind == LINE else part))
+            part = _rows_of(stretch).slice(skip, wanted)
+            is_line = stretch.source.kind == LINE
+            parts.append((stretch.source.run.connection, _number_further(part) if is_line else part))
             wanted -= part.num_rows
         skip = max(0, skip - stretch.rows)
     return parts
 
 
-def empty_columns(session: Session, found: Sequence[Stretch]) -> set[str]:
+def empty_columns(found: Sequence[Stretch]) -> set[str]:
     """Return the columns without any value in the whole of the runs."""
-    first = {stretch.run.connection: stretch for stretch in reversed(found) if stretch.rows}
-    known = [_load_stretch(session, stretch).empty_columns() for stretch in first.values()]
+    sources = {stretch.source.run.connection: stretch.source for stretch in found if stretch.rows}
+    known = [source.empty_columns() for source in sources.values()]
     return set.intersection(*known) if known else set()
 
 
-def _rows_of(table: pa.Table, stretch: Stretch) -> pa.Table:
-    day = table[DAY_OF[stretch.kind]] if stretch.kind in DAY_OF else None
-    masks = [] if day is None else day_masks(day, stretch.since, stretch.until)
-    if stretch.kind == LINE:
-        masks.append(_is_of_file(table))
+def _rows_of(stretch: Stretch) -> pa.Table:
+    kind, table = stretch.source.kind, stretch.source.read(stretch.piece)
+    masks = day_masks(table[DAY_OF[kind]], stretch.since, stretch.until) if kind in DAY_OF else []
+    if kind == LINE:
+        masks.append(is_of_file(table))
     return filter_rows(table, masks)
-
-
-def _read(session: Session, stretch: Stretch, names: Sequence[str] | None = None) -> pa.Table:
-    return _load_stretch(session, stretch).read(names)
-
-
-def _load_stretch(session: Session, stretch: Stretch) -> Chunk:
-    return _load(session, stretch.run, stretch.kind, stretch.number)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from itertools import chain
 
 import msgspec
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,6 +33,7 @@ from reconcile.rules.inputs import (
     empty_frame,
     to_types,
 )
+from reconcile.rules.inputs import OF_DOCUMENTS as OF_SETTLED_DOCUMENTS
 from reconcile.rules.outcomes import DEAD, FeeSource
 from reconcile.tables.runs import PayoutResult, Run
 
@@ -40,6 +42,7 @@ OF_LINES, OF_PAYOUTS, OF_DOCUMENTS = "payout-detail", "payout-summary", "documen
 _FEES = ("fee_net", "fee_vat", "fee_total")
 _SUMMED_FEES = ("amount_signed", *_FEES, "fee_agreed")
 _READ_OF_LINES = ("line", *ITEMS.names, "doc_key", "applied_amount", "resource_subtype", *_FEES, "fee_agreed")
+_COUNT = clearing.COUNT
 _PAYMENTS = pa.array(PAYMENT_TYPES)
 _SUMMED = ("payments_gross", "charges_gross", "refunds_gross", "refund_adjustments", "disputes", "payout_amount")
 # Sums of two columns: a payout that lacks either is left out, and the other side of the total shows the gap.
@@ -48,13 +51,17 @@ _BALANCE = pa.schema({column.name: chunks.ARROW_TYPES[column.kind] for column in
 _FIGURES = pa.schema(
     {"source": pa.string(), "name": pa.string(), "on": pa.date32(), "currency": pa.string(), "amount": pa.int64()}
 )
+_COUNTED = ITEMS.append(pa.field(_COUNT, pa.int64()))
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The three tables of a run, of which everything here is made."""
+    """The three tables of a run, of which everything here is made.
+
+    A line may stand for a `count` of settled items that were left out, without what tells one from another.
+    """
 
     lines: pa.Table
     payouts: pa.Table
@@ -64,15 +71,28 @@ class Published:
     def account(self) -> Account:
         first = self.lines.filter(pc.equal(self.lines["line"], 1))
         payouts = self.payouts.select(clearing.PAYOUTS.names).cast(clearing.PAYOUTS)
-        return Account(first.select(ITEMS.names).cast(ITEMS).combine_chunks(), payouts)
+        return Account(first.select([*ITEMS.names, _COUNT]).cast(_COUNTED).combine_chunks(), payouts)
 
 
 def pack(result: Result) -> Iterator[Row]:
     """Pack each of them; a balance that cannot be counted does not stop the run; reading it gives the reason."""
     frames = (result.lines[list(_READ_OF_LINES)], result.payouts, result.documents)
-    published = Published(*(pa.Table.from_pandas(frame, preserve_index=False) for frame in frames))
+    lines, payouts, documents = (pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)
+    published = Published(pa.concat_tables([_count_each(lines), _to_lines(result.settled)]), payouts, documents)
     bank = packing.pack(BANK, pa.Table.from_pandas(result.bank, preserve_index=False))
     return chain(_pack_all(published), (chunk for chunk, _ in bank))
+
+
+def _count_each(lines: pa.Table) -> pa.Table:
+    return lines.append_column(_COUNT, pa.array(np.ones(lines.num_rows, dtype=np.int64)))
+
+
+def _to_lines(settled: DataFrame) -> pa.Table:
+    """Return what settled items add up to as lines."""
+    items = settled[settled["resource_type"] != OF_SETTLED_DOCUMENTS].assign(line=1)
+    schema = {name: LINES[name] for name in _READ_OF_LINES}
+    frame = to_types(items.reindex(columns=[*schema]), schema).assign(count=items[_COUNT].astype("int64"))
+    return pa.Table.from_pandas(frame, preserve_index=False)
 
 
 def _pack_all(published: Published) -> Iterator[Row]:
@@ -140,11 +160,11 @@ def payouts_of(rows: Sequence[tuple[str, str]]) -> pa.Table:
 
 def no_lines() -> pa.Table:
     """Return the columns that figures read of lines, without a row: a payout may have none."""
-    return _bare(LINES).select(_READ_OF_LINES)
+    return _count_each(_bare(LINES).select(_READ_OF_LINES))
 
 
 def _read_stored(session: Session, run: Run) -> Published:
-    lines = [no_lines(), *chunks.tables(session, run, chunks.LINE, names=_READ_OF_LINES)]
+    lines = [no_lines(), *map(_count_each, chunks.tables(session, run, chunks.LINE, _READ_OF_LINES))]
     documents = [_bare(DOCUMENT_RESULTS), *chunks.tables(session, run, chunks.DOCUMENT)]
     mine = (col(PayoutResult.connection) == run.connection, col(PayoutResult.run_id) == run.id)
     payouts = payouts_of(session.exec(select(PayoutResult.payout_id, PayoutResult.columns).where(*mine)).all())
@@ -212,7 +232,7 @@ def _fees(published: Published) -> pa.Table:
     known = pa.table(
         {"on": pc.take(payouts["payout_date"].cast(pa.date32()), places), "resource_subtype": means.cast(pa.string()),
          "fee_source": pc.take(payouts["fee_source"], places).cast(pa.string()), "currency": items["currency"],
-         "count": pa.array([1] * items.num_rows, pa.int64()), **{name: items[name] for name in _SUMMED_FEES}}
+         "count": items[_COUNT], **{name: items[name] for name in _SUMMED_FEES}}
     )  # fmt: skip
     whole = payouts.filter(pc.equal(payouts["fee_source"], FeeSource.RESIDUAL))
     size = whole.num_rows

@@ -1,6 +1,7 @@
 """Which runs keep their rows and inputs: those of the last weeks, then each month's last run.
 
-Of all others only the summary stays. The run a closed period rests on keeps its rows until the period is reopened.
+Of all others only the summary stays. The run a closed period rests on keeps its rows until the period is reopened,
+and what a run settled of closed days stays as long as a kept run or the horizon rests on it.
 Decisions and exceptions are not part of any run and are never touched here.
 """
 
@@ -14,7 +15,10 @@ import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from reconcile.kept.records import read_closed_periods
+from reconcile.kept.settled import find_dead_layers, is_layer, run_of
 from reconcile.kept.snapshots import DRAFT
+from reconcile.kept.stored import HIDDEN
+from reconcile.tables.closing import Horizon
 from reconcile.tables.runs import PayoutResult, ResultChunk, Run, RunFinding
 
 WHOLE_DAYS = 35
@@ -32,9 +36,15 @@ def prune(session: Session, connection: str, *, today: date, months_until: timed
     for run in dropped:
         run.pruned_at = at
         session.add(run)
-    for run_id in (*(run.id for run in dropped), *_find_unpublished(session, connection)):
+    session.flush()
+    horizon = session.get(Horizon, connection)
+    layers = find_dead_layers(session, connection, horizon.layers.split() if horizon else ())
+    for run_id in (*(run.id for run in dropped), *_find_unpublished(session, connection), *layers):
         for table in _RESULTS:
-            session.execute(sa.delete(table).where(col(table.connection) == connection, col(table.run_id) == run_id))
+            mine = (col(table.connection) == connection, col(table.run_id) == run_id)
+            # A run that comes back still has to know what it hides.
+            stays = () if table is not ResultChunk or is_layer(run_id) else (col(ResultChunk.kind) != HIDDEN,)
+            session.execute(sa.delete(table).where(*mine, *stays))
     return [run.id for run in dropped]
 
 
@@ -42,7 +52,8 @@ def _find_unpublished(session: Session, connection: str) -> Sequence[str]:
     """Name the runs that were killed before they had a row; one that is being written now writes its rows again."""
     published = select(Run.id).where(Run.connection == connection)
     mine = select(ResultChunk.run_id).where(ResultChunk.connection == connection)
-    return session.exec(mine.where(col(ResultChunk.run_id).not_in(published)).distinct()).all()
+    found = session.exec(mine.where(col(ResultChunk.run_id).not_in(published)).distinct()).all()
+    return [owner for owner in found if not is_layer(owner)]
 
 
 def find_droppable(runs: Iterable[Run], *, today: date, months_until: timedelta) -> list[Run]:
@@ -74,7 +85,10 @@ def drop_inputs(session: Session, data_dir: Path, connection: str, *, at: dateti
         if draft.stat().st_mtime < until:
             shutil.rmtree(draft)
     pruned = session.exec(select(Run.id).where(Run.connection == connection, col(Run.pruned_at).is_not(None))).all()
-    for run_id in sorted(set(here) & set(pruned)):
+    kept = session.exec(select(Run.layers).where(Run.connection == connection, col(Run.pruned_at).is_(None))).all()
+    horizon = session.get(Horizon, connection)
+    used = {run_of(layer) for layers in (*kept, horizon.layers if horizon else "") for layer in layers.split()}
+    for run_id in sorted((set(here) & set(pruned)) - used):
         _drop(folder / run_id, until)
 
 

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future, wait
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
@@ -26,10 +26,11 @@ from consumer.facts.bankdays import to_calendar
 from consumer.facts.durable import open_synced, sync_folder, write_durably
 from consumer.facts.installation import Installation
 from reconcile import rules
+from reconcile.kept.settled import Settled
 from reconcile.reading.process import background_thread
 from reconcile.reading.transfers import TRANSFERS
 from reconcile.rules.columns import to_one_array
-from reconcile.rules.inputs import INPUTS, FrameError, Inputs, empty_frame, to_types
+from reconcile.rules.inputs import INPUTS, SETTLED_ROWS, SUMMARY, FrameError, Inputs, empty_frame, to_types
 from reconcile.rules.terms import RulesError, TariffError, to_rules, to_tariff
 
 ID_LENGTH = 32
@@ -39,8 +40,13 @@ ERASED = "erased.json"
 # How the name of a folder ends that is not whole yet.
 DRAFT = ".draft"
 SCHEMAS = {**INPUTS, "transfers": TRANSFERS}
+# What is kept with the inputs: what else a run reads, and what it left out of closed days.
+_FURTHER = {"transfers": TRANSFERS, "settled_payouts": SUMMARY, "settled_rows": SETTLED_ROWS}
+_KEPT = {**INPUTS, **_FURTHER}
 # Frames that came after runs were kept, and name a run only where they have rows.
-_LATER = frozenset({"payers", "operations", "changed_documents", "settled", "numbers"})
+_LATER = frozenset(
+    {"payers", "operations", "changed_documents", "settled", "numbers", "settled_payouts", "settled_rows"}
+)
 
 
 # What names a run: all it read, as JSON.
@@ -73,16 +79,23 @@ class Snapshot:
     transfers: DataFrame
     scope: Scope
     manifest: Manifest
+    # What it leaves out, as that was when it was settled.
+    settled: Settled = field(default_factory=Settled)
 
     def frame(self, name: str) -> DataFrame:
-        found: DataFrame = self.transfers if name == "transfers" else getattr(self.inputs, name)
+        further = {
+            "transfers": self.transfers,
+            "settled_payouts": self.settled.payouts,
+            "settled_rows": self.settled.rows,
+        }
+        found: DataFrame = further[name] if name in further else getattr(self.inputs, name)
         return found
 
     def without_rows(self) -> Self:
         """Return it without its frames: which run it is, for which day and scope, by which calendar."""
-        bare: dict[str, Any] = {name: empty_frame(schema) for name, schema in SCHEMAS.items()}
-        transfers = bare.pop("transfers")
-        return replace(self, inputs=replace(self.inputs, **bare), transfers=transfers)
+        bare: dict[str, Any] = {name: empty_frame(schema) for name, schema in INPUTS.items()}
+        settled = replace(self.settled, payouts=empty_frame(SUMMARY), rows=empty_frame(SETTLED_ROWS))
+        return replace(self, inputs=replace(self.inputs, **bare), transfers=empty_frame(TRANSFERS), settled=settled)
 
 
 class SnapshotError(Exception):
@@ -100,6 +113,7 @@ def take(
     *,
     tariff: Mapping[str, object],
     chosen_rules: Mapping[str, object],
+    settled: Settled | None = None,
 ) -> Snapshot:
     """Name the inputs by their content: rows, rules, tariff, calendar, scope and day, but not when or how they came."""
     manifest: Manifest = {
@@ -115,7 +129,7 @@ def take(
         "rules": asdict(inputs.rules),
         "rules_code": rules_code(),
     }
-    unnamed = Snapshot("", inputs, transfers, scope, manifest)
+    unnamed = Snapshot("", inputs, transfers, scope, manifest, settled or Settled())
     manifest["frames"] = _digests(unnamed)
     return replace(unnamed, run_id=name_of(manifest))
 
@@ -129,7 +143,7 @@ def _digests(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _list_named(snapshot: Snapshot) -> list[str]:
-    return [name for name in SCHEMAS if name not in _LATER or not snapshot.frame(name).empty]
+    return [name for name in _KEPT if name not in _LATER or not snapshot.frame(name).empty]
 
 
 def name_of(manifest: Manifest) -> str:
@@ -241,11 +255,11 @@ def read_frame(data_dir: Path, connection: str, run_id: str, name: str) -> DataF
     manifest = read_manifest(data_dir, connection, run_id)
     wanted = manifest["frames"].get(name)
     if wanted is None and name in _LATER:
-        return empty_frame(SCHEMAS[name])
+        return empty_frame(_KEPT[name])
     if wanted is None:
         raise SnapshotError(f"run {run_id} was kept by an earlier version, which read no {name}")
     try:
-        frame = to_types(pd.read_parquet(folder / f"{name}.parquet"), SCHEMAS[name])
+        frame = to_types(pd.read_parquet(folder / f"{name}.parquet"), _KEPT[name])
     except FrameError as problem:
         raise SnapshotError(f"the {name} of run {run_id} were kept by an earlier version: {problem}") from None
     except (OSError, pa.ArrowException, ValueError, LookupError, TypeError) as problem:
@@ -260,7 +274,7 @@ def read_frame(data_dir: Path, connection: str, run_id: str, name: str) -> DataF
 
 def note_erased(folder: Path) -> None:
     """Keep the digests of frames from which a person was erased; the manifest keeps those that name the run."""
-    frames = {path.stem: to_types(pd.read_parquet(path), SCHEMAS[path.stem]) for path in folder.glob("*.parquet")}
+    frames = {path.stem: to_types(pd.read_parquet(path), _KEPT[path.stem]) for path in folder.glob("*.parquet")}
     with write_durably(folder / ERASED) as file:
         file.write(json.dumps({name: digest_of(frame) for name, frame in frames.items()}, indent=1).encode())
 
@@ -281,8 +295,8 @@ def read(data_dir: Path, connection: str, run_id: str) -> Snapshot:
         rules, tariff = to_rules(manifest["chosen_rules"]), to_tariff(manifest["tariff"])
     except (RulesError, TariffError) as problem:
         raise SnapshotError(f"run {run_id} was kept by an earlier version: {problem}") from None
-    kept = {name: read_frame(data_dir, connection, run_id, name) for name in SCHEMAS}
-    transfers = kept.pop("transfers")
+    kept = {name: read_frame(data_dir, connection, run_id, name) for name in _KEPT}
+    transfers, payouts, rows = (kept.pop(name) for name in _FURTHER)
     inputs = Inputs(
         connection=manifest["connection"],
         country=manifest["country"],
@@ -295,7 +309,8 @@ def read(data_dir: Path, connection: str, run_id: str) -> Snapshot:
         **kept,
     )
     since, until, payout_id = manifest["scope"]
-    return Snapshot(run_id, inputs, transfers, Scope(_date(since), _date(until), payout_id), manifest)
+    scope = Scope(_date(since), _date(until), payout_id)
+    return Snapshot(run_id, inputs, transfers, scope, manifest, Settled(payouts, rows))
 
 
 def _text(on: date | None) -> str | None:

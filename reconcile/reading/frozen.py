@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pandas import DataFrame, Series
 
 from reconcile.rules.columns import ArrowTexts, Ints, Mask, to_mask, to_texts
-from reconcile.rules.inputs import DOCUMENTS, PAYMENT_TYPES, SAID, SETTLED, TEXT, Inputs, to_types
+from reconcile.rules.inputs import DOCUMENTS, MONEY, PAYMENT_TYPES, SAID, SETTLED, TEXT, Inputs, to_types
 from reconcile.rules.keys import Said, list_loose_words, read_metadata
 from reconcile.rules.names import normalize, simplify, simplify_column, split_words
 
@@ -88,14 +88,17 @@ def find_touched(
     frozen = frozen[frozen["kind"] != DEPOSIT]
     is_near = (frozen["cell"] != CARRIED) | ((frozen["kind"] == ITEM) & payout_of(frozen["part"]).isin(settled))
     known = frozen[is_near]
-    both = known.merge(_digest_near(inputs, known, settled), on=KEY, how="outer", suffixes=("", "_now"))
-    both["cell"] = both["cell"].fillna(CARRIED).astype("int64")
-    is_changed = both["digest"].isna() | both["digest_now"].isna() | (both["digest"] != both["digest_now"])
+    now = _digest_near(inputs, known, settled)
+    # Missing numbers would make numbers of a float, which cannot tell one cell from another.
+    known, now = known.astype({"cell": MONEY, "digest": MONEY}), now.astype({"digest": MONEY})
+    both = known.merge(now, on=KEY, how="outer", suffixes=("", "_now"))
+    both["cell"] = both["cell"].fillna(CARRIED)
+    is_changed = (both["digest"] != both["digest_now"]).fillna(value=True).astype(bool)
     payouts = payout_of(both["part"]).where(both["kind"] == ITEM, both["key"].where(both["kind"] == PAYOUT, ""))
     touched = (set(payouts[is_changed]) | set(reopened)) & settled
     is_named = pd.concat([(both["kind"] == kind) & both["key"].isin(keys)
                           for kind, keys in named.items()], axis=1).any(axis=1)  # fmt: skip
-    cells = set(both["cell"][is_changed | payouts.isin(touched) | is_named]) - {CARRIED, OF_PAYOUT}
+    cells = set(both["cell"][is_changed | payouts.isin(touched) | is_named].tolist()) - {CARRIED, OF_PAYOUT}
     return Touched(frozenset(cells), frozenset(touched))
 
 
@@ -116,7 +119,7 @@ def list_named(inputs: Inputs, frozen: DataFrame) -> dict[str, set[str]]:
              inputs.disputes["resource_id"][is_other], inputs.conflicts["resource_id"],
              inputs.decisions["resource_id"])  # fmt: skip
     return {ITEM: set[str]().union(*(column.dropna() for column in named)),
-            DOCUMENT: set(inputs.decisions["doc_key"].dropna())}  # fmt: skip
+            DOCUMENT: {*inputs.decisions["doc_key"].dropna(), *inputs.changed_documents["doc_key"]}}  # fmt: skip
 
 
 def set_apart(inputs: Inputs, frozen: DataFrame, touched: Touched) -> Apart:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,6 +24,7 @@ _COLUMN_OF = {
 _KINDS = pa.array(list(_COLUMN_OF))
 MOVES = ("payments", "charges", "refunds", "refund_adjustments", "disputes", "fees", "payouts", "other")
 _BETWEEN = "\x1f"
+COUNT = "count"
 # What is read of the first line of every item; a run has as many as a year of trade, so they stay columns.
 ITEMS = pa.schema(
     {
@@ -60,7 +62,10 @@ class ClearingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What one connection's balance is made of: the first line of every item, and every payout."""
+    """What one connection's balance is made of: the first line of every item, and every payout.
+
+    A row may stand for a `count` of items of one payout, kind and day.
+    """
 
     items: pa.Table
     payouts: pa.Table
@@ -81,12 +86,12 @@ def carry_forward(account: Account) -> Iterator[Row]:
     _check(items, pc.is_null(items["amount_signed"]), "has no amount")
     _check(items, pc.invert(pc.is_in(items["resource_type"], value_set=_KINDS)), "is of a kind that has no column")
     dated = items.append_column("on", on)
-    kinds = dated.group_by(["currency", "on", "resource_type"]).aggregate([("amount_signed", "sum"), ([], "count_all")])
+    kinds = dated.group_by(["currency", "on", "resource_type"]).aggregate([("amount_signed", "sum"), ("count", "sum")])
     for currency, on, kind, amount, count in _rows_of(kinds):
         day = moved[currency][on]
         day[_COLUMN_OF[kind]] += amount
         day["count"] += count
-    paid = dated.filter(pc.is_valid(dated["paid_on"])).group_by(["currency", "paid_on"]).aggregate([([], "count_all")])
+    paid = dated.filter(pc.is_valid(dated["paid_on"])).group_by(["currency", "paid_on"]).aggregate([("count", "sum")])
     for currency, on, count in _rows_of(paid):
         moved[currency][on]["count"] -= count
     for currency, on, amount, fees, difference in _rows_of(_sum_paid(account.payouts)):
@@ -121,6 +126,8 @@ def _carry(currency: str, days: Days) -> Iterator[Row]:
 def _count_once(account: Account) -> pa.Table:
     """Count each item once for every payout alive, or once in all where only dead payouts carried it."""
     items = _add_payouts(account)
+    if COUNT not in items.column_names:
+        items = items.append_column(COUNT, pa.array(np.ones(items.num_rows, dtype=np.int64)))
     is_dead = pc.is_in(items["status"], value_set=_DEAD)
     dead, alive = items.filter(is_dead), items.filter(pc.invert(is_dead))
     again, carried = _name_resources(dead), set(_name_resources(alive)) if dead.num_rows else set()

@@ -146,6 +146,14 @@ INPUTS: Mapping[str, Schema] = {
 
 SUMMARY = schema_of(PAYOUT_COLUMNS)
 LINES = schema_of(STORED_LINE_COLUMNS)
+# What settled rows of closed days add up to: `count` items of a payout that are alike, or documents of an outcome.
+SETTLED_ROWS: Schema = {
+    "payout_id": TEXT, "resource_type": TEXT, "resource_subtype": TEXT, "currency": TEXT, "local_date": DAY,
+    "outcome": TEXT, "count": COUNT, "amount_signed": MONEY, "fee_net": MONEY, "fee_vat": MONEY, "fee_total": MONEY,
+    "fee_agreed": MONEY,
+}  # fmt: skip
+# In the place of an item's type.
+OF_DOCUMENTS: Final = "document"
 DOCUMENT_RESULTS = schema_of(STORED_DOCUMENT_COLUMNS)
 BANK_RESULTS = schema_of(BANK_COLUMNS)
 
@@ -208,6 +216,8 @@ class Result:
     findings: tuple[Finding, ...]
     complete: bool
     bank: DataFrame = field(default_factory=lambda: empty_frame(BANK_RESULTS))
+    # What was left out as settled.
+    settled: DataFrame = field(default_factory=lambda: empty_frame(SETTLED_ROWS))
 
 
 # To read a type's name again for every column of every table took a twentieth of a small run.

@@ -20,7 +20,8 @@ from consumer.facts.installation import Installation
 from consumer.facts.messages import Message
 from consumer.facts.work import WorkError
 from reconcile.closing.figures import DOCUMENT_OF_RUN, FIGURES, LINE, LINE_APPLIED, LINE_OF_DOCUMENT, PAYOUT_OF_RUN
-from reconcile.kept import chunks, extracts, snapshots
+from reconcile.kept import chunks, extracts, snapshots, whole
+from reconcile.kept.pieces import Rows
 from reconcile.kept.snapshots import SCHEMAS, Manifest
 from reconcile.rules import inputs as rules
 from reconcile.rules.columns import BETWEEN, to_one_array
@@ -206,7 +207,7 @@ class _Rows:
 def bring_inputs(installation: Installation, *runs: Run) -> None:
     """Bring the inputs of these runs here, which say why they differ."""
     for run in runs:
-        snapshots.bring(installation, run.connection, run.id)
+        whole.bring(installation, run)
 
 
 def diff(session: Session, data_dir: Path, before: Run, after: Run) -> Iterator[Change]:
@@ -219,7 +220,7 @@ def diff(session: Session, data_dir: Path, before: Run, after: Run) -> Iterator[
     old = _to_published(of_old, _findings(session, before, after), related)
     new = _to_published(of_new, _findings(session, after, before), related)
     changes = list(compare(old, new))
-    causes = _causes(data_dir, before, after) if changes else NOT_KEPT
+    causes = _causes(session, data_dir, before, after) if changes else NOT_KEPT
     return explain(changes, causes, {subject: sorted(ids) for subject, ids in _whole(related, old, new).items()})
 
 
@@ -278,10 +279,12 @@ def _to_line(row: _Row) -> str:
     return _to_figure(LINE_OF_DOCUMENT if row["applied_amount"] is None else LINE_APPLIED, row)
 
 
-def _causes(data_dir: Path, before: Run, after: Run) -> Causes:
+def _causes(session: Session, data_dir: Path, before: Run, after: Run) -> Causes:
     try:
         old = snapshots.read_manifest(data_dir, before.connection, before.id)
         new = snapshots.read_manifest(data_dir, after.connection, after.id)
+        if before.layers or after.layers:
+            return find_causes(old, new, _read_whole(session, data_dir, before, after, old, new))
         return find_causes(old, new, _read_differing(data_dir, before, after, old, new))
     except snapshots.SnapshotError:
         return NOT_KEPT
@@ -300,6 +303,16 @@ def _read_differing(
                 yield name, gone, come
 
 
+def _read_whole(
+    session: Session, data_dir: Path, before: Run, after: Run, old: Manifest, new: Manifest
+) -> Iterator[tuple[str, DataFrame, DataFrame]]:
+    """Read the frames that may differ with what was left out of them as settled."""
+    gone, come = (whole.read(session, data_dir, run) for run in (before, after))
+    for name in snapshots.SCHEMAS:
+        if name in whole.LEFT_OUT or old["frames"].get(name) != new["frames"].get(name):
+            yield name, gone.frame(name), come.frame(name)
+
+
 def _find_changed(session: Session, before: Run, after: Run) -> tuple[_Rows, _Rows]:
     """Read the rows that may differ, whole subjects: payouts, documents, items with the lines of those documents."""
     payouts = _payouts(session, before, after)
@@ -312,7 +325,7 @@ def compare_with(session: Session, run: Run, result: Result, found: Mapping[str,
     """Compare a published run with what its rules make of other inputs; `found` are their findings by exception id."""
     published = [_as_texts(extracts.read(session, run, chunks.PAYOUT, _PAYOUT), _PAYOUT)]
     for kind, names in ((chunks.DOCUMENT, _DOCUMENT), (chunks.LINE, _LINE)):
-        parts = (_as_texts(table, names) for table in chunks.tables(session, run, kind, names=names))
+        parts = (_as_texts(table, names) for table in chunks.tables(session, run, kind, names))
         published.append(pa.concat_tables([pa.schema(dict.fromkeys(names, _TEXT)).empty_table(), *parts]))
     made = (
         _as_texts(pa.Table.from_pandas(frame[list(names)], preserve_index=False), names)
@@ -359,11 +372,12 @@ def _payouts(session: Session, before: Run, after: Run) -> list[pa.Table]:
 
 
 def _read_both(session: Session, runs: tuple[Run, Run], kind: str, names: Sequence[str]) -> list[pa.Table]:
-    """Read the chunks that the other run does not have too."""
-    unlike = col(ResultChunk.number).not_in(_same_chunks(session, runs, kind))
+    """Read the rows that the other run may not have too."""
+    same = _same_chunks(session, runs, kind)
     found = []
-    for run in runs:
-        parts = (_as_texts(table, names) for table in chunks.tables(session, run, kind, [unlike], names))
+    for run, other in (runs, runs[::-1]):
+        rows = Rows(session, run, kind).read_unlike(other, same, names)
+        parts = (_as_texts(table, names) for table in rows)
         found.append(pa.concat_tables([pa.schema(dict.fromkeys(names, _TEXT)).empty_table(), *parts]))
     return found
 

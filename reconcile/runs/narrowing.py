@@ -1,15 +1,19 @@
-"""What a run publishes of what the rules say: the payouts asked for, without those that stay as they were frozen."""
+"""What a run publishes of what the rules say: the payouts asked for, and what was settled before."""
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Self
 
 import pandas as pd
+from pandas import DataFrame, Series
 
 from consumer.facts.work import WorkError
 from reconcile.exceptions.life import ExceptionState
+from reconcile.kept.settled import Settled
 from reconcile.kept.snapshots import Scope
-from reconcile.rules.inputs import DISPUTE, Finding, Inputs, Result
-from reconcile.rules.outcomes import Code
+from reconcile.rules.inputs import COUNT, DISPUTE, OF_DOCUMENTS, SUMMARY, TEXT, Finding, Result, to_types
+from reconcile.rules.outcomes import Code, Recon
 
 
 class UnknownPayoutError(WorkError):
@@ -67,17 +71,50 @@ class Touched:
         return about.doc_key in self.documents
 
 
-def leave_settled(result: Result, inputs: Inputs) -> Result:
-    """Leave out settled payouts, of which not all items were read, and what is said of them as a whole."""
-    payouts = frozenset(inputs.settled["payout_id"])
-    if not payouts:
+def add_settled(result: Result, settled: Settled) -> Result:
+    """Let settled payouts, of which not all items were read, stand as they were, but for what is still open in them."""
+    if settled.payouts.empty and settled.rows.empty:
         return result
-    is_line = (result.lines["resource_type"] == DISPUTE) & result.lines["payout_id"].isin(payouts)
+    ids = settled.payouts["payout_id"]
+    is_line = (result.lines["resource_type"] == DISPUTE) & result.lines["payout_id"].isin(ids)
+    found = tuple(
+        one for one in result.findings if not (one.payout_id in set(ids) and one.subject.startswith("payout:"))
+    )
+    is_settled = result.payouts["payout_id"].isin(ids)
+    standing = _bring_up(settled.payouts, result.payouts[is_settled], found)
+    both = pd.concat([result.payouts[~is_settled], standing], ignore_index=True)
     return replace(
         result,
-        payouts=result.payouts[~result.payouts["payout_id"].isin(payouts)].reset_index(drop=True),
+        payouts=to_types(both.sort_values(["created_at_utc", "payout_id"], ignore_index=True), SUMMARY),
         lines=result.lines[~is_line].reset_index(drop=True),
-        findings=tuple(
-            one for one in result.findings if not (one.payout_id in payouts and one.subject.startswith("payout:"))
-        ),
+        findings=found,
+        settled=settled.rows,
     )
+
+
+def _bring_up(settled: DataFrame, now: DataFrame, findings: Iterable[Finding]) -> DataFrame:
+    """Count anew what is open in settled payouts: all that settled in them is matched."""
+    own = now.set_index("payout_id").reindex(settled["payout_id"]).reset_index()
+    payments = settled["matched_count"] + settled["unmatched_count"]
+    named = Series([one.payout_id for one in findings], dtype=TEXT).value_counts()
+    is_incomplete = own["status_recon"] == Recon.INCOMPLETE
+    return settled.assign(
+        unmatched_count=own["unmatched_count"],
+        matched_count=payments - own["unmatched_count"],
+        exceptions=settled["payout_id"].map(named).fillna(0).astype(COUNT),
+        status_recon=settled["status_recon"].where(~is_incomplete, str(Recon.INCOMPLETE)),
+    )
+
+
+def count_outcomes(result: Result) -> tuple[dict[str, int], dict[str, int]]:
+    """Count items and documents by their outcome, those that were left out too."""
+    first, settled = result.lines["outcome"][result.lines["line"] == 1], result.settled
+    is_document = settled["resource_type"] == OF_DOCUMENTS
+    return _counts(first, settled[~is_document]), _counts(result.documents["outcome"], settled[is_document])
+
+
+def _counts(words: "Series[str]", settled: DataFrame) -> dict[str, int]:
+    counts = Counter({str(word): int(count) for word, count in words.value_counts().items()})
+    for word, count in settled.groupby("outcome")["count"].sum().items():
+        counts[str(word)] += int(count)
+    return dict(sorted(counts.items()))

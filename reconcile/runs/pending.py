@@ -22,7 +22,7 @@ from sqlmodel import Session, col
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.store import Row
 from reconcile.exceptions.life import Columns, by_identity
-from reconcile.kept import chunks, extracts, snapshots
+from reconcile.kept import chunks, extracts, snapshots, whole
 from reconcile.kept.records import read_summary
 from reconcile.kept.snapshots import Scope, SnapshotError
 from reconcile.reading.frames import read_decisions
@@ -153,7 +153,8 @@ def _judge(
     if summary["items"] + summary["documents"] > MOST_ROWS:
         return None
     try:
-        snapshot = snapshots.read(installation.settings.files_dir, run.connection, run.id)
+        whole.bring(installation, run)
+        snapshot = whole.read(session, installation.settings.files_dir, run)
         if not snapshot.scope.is_everything:
             return None
         snapshot = replace(snapshot, inputs=replace(snapshot.inputs, decisions=decisions, payers=payers))

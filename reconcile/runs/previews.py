@@ -9,7 +9,7 @@ from pandas import DataFrame, Series
 
 from consumer.facts.installation import Connection, Installation
 from reconcile.closing.figures import DOCUMENT_OF_RUN, PAYOUT_OF_RUN, item_words, to_messages
-from reconcile.kept import records, snapshots
+from reconcile.kept import records, whole
 from reconcile.kept.snapshots import SnapshotError
 from reconcile.reading.payers import ACCEPTED
 from reconcile.rules.inputs import DISPUTE, PAYERS, Inputs, Result, to_types
@@ -51,8 +51,9 @@ def preview_payers(
     summary = records.read_summary(run)
     if (rows := summary["items"] + summary["documents"]) > MOST_ROWS:
         raise SnapshotError(f"run {run.number} has {rows} items and documents; a rule is tried on {MOST_ROWS} at most")
-    snapshots.bring(installation, connection.name, run.id)
-    inputs = snapshots.read(installation.settings.files_dir, connection.name, run.id).inputs
+    whole.bring(installation, run)
+    with installation.store.reading() as session:
+        inputs = whole.read(session, installation.settings.files_dir, run).inputs
     without = inputs.payers[inputs.payers["rule_id"] != row.id]
     since = period.ends_at if period else None
     own = DataFrame([(row.id, row.kind, row.subject, row.object, since, None)], columns=list(PAYERS))

@@ -64,7 +64,7 @@ def insert_results(
     if staged is not None and staged == _read_written(session, connection, run_id):
         return
     mine = sa.and_(col(ResultChunk.connection) == connection, col(ResultChunk.run_id) == run_id)
-    session.execute(sa.delete(ResultChunk).where(mine))
+    session.execute(sa.delete(ResultChunk).where(mine, col(ResultChunk.kind) != chunks.HIDDEN))
     for row in chunk_rows(result):
         session.execute(sa.insert(core_of(ResultChunk)), {"connection": connection, "run_id": run_id} | row)
     _replace_rows(session, result, found, connection=connection, run_id=run_id)

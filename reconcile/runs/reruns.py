@@ -121,9 +121,10 @@ def _compare_all(session: Session, run: Run, made: Rerun, most: int) -> Iterator
         return
     yield _compare_rows(PAYOUT, [_payouts(session, run, made.result)], most)
     lines = pa.Table.from_pandas(made.result.lines, preserve_index=False)
-    yield _compare_rows(ITEM, _pieces(chunks.tables(session, run, chunks.LINE), lines, _LINE), most)
+    yield _compare_rows(ITEM, _pieces(chunks.tables(session, run, chunks.LINE, is_own=True), lines, _LINE), most)
     documents = pa.Table.from_pandas(made.result.documents, preserve_index=False).sort_by(_BY_ISSUE)
-    yield _compare_rows(DOCUMENT, _pieces(chunks.tables(session, run, chunks.DOCUMENT), documents, _DOCUMENT), most)
+    published = chunks.tables(session, run, chunks.DOCUMENT, is_own=True)
+    yield _compare_rows(DOCUMENT, _pieces(published, documents, _DOCUMENT), most)
     yield _compare_rows(EXCEPTION, [_findings(session, run, made.result)], most)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self, TypeAlias, TypeGuard
 
 import sqlalchemy as sa
-from pandas import DataFrame, Series
+from pandas import DataFrame
 from sqlalchemy.orm import configure_mappers
 from sqlmodel import Session, col, select
 
@@ -25,6 +25,7 @@ from reconcile.closing.periods import Subject, adjust
 from reconcile.exceptions.life import ExceptionState, Merge, Seen, by_identity, list_open, merge
 from reconcile.kept import snapshots
 from reconcile.kept.records import Summary, read_summary
+from reconcile.kept.settled import write_hidden
 from reconcile.kept.snapshots import Scope, Snapshot, SnapshotError
 from reconcile.reading.frames import read_inputs, read_transfers
 from reconcile.reading.gaps import is_ahead_of_data
@@ -36,7 +37,7 @@ from reconcile.rules.outcomes import OF_TAX, Code, Recon
 from reconcile.rules.pipeline import reconcile
 from reconcile.rules.streams import withheld_by
 from reconcile.runs.event_lines import log_events
-from reconcile.runs.narrowing import Touched, leave_settled, narrow
+from reconcile.runs.narrowing import Touched, add_settled, count_outcomes, narrow
 from reconcile.runs.publication import (
     Values,
     Written,
@@ -222,13 +223,15 @@ def _explain_view(view: View, snapshot: Snapshot, rules: Rules) -> RunOutcome:
     result = _judge(snapshot, rules)
     if moved := find_moved_deposits(view, result):
         raise ReopenedError(moved)
-    outcome = to_outcome(snapshot, narrow(leave_settled(result, snapshot.inputs), snapshot.scope))
+    outcome = to_outcome(snapshot, narrow(add_settled(result, snapshot.settled), snapshot.scope))
     return replace(outcome, differs=view.differs, doubt=view.doubt)
 
 
 def _name(session: Session, installation: Installation, connection: Connection, view: View, scope: Scope) -> Snapshot:
     settings, transfers = installation.settings, read_transfers(session, connection)
-    return snapshots.take(view.inputs, transfers, scope, tariff=settings.tariff, chosen_rules=settings.rules)
+    return snapshots.take(
+        view.inputs, transfers, scope, tariff=settings.tariff, chosen_rules=settings.rules, settled=view.settled
+    )
 
 
 def _keep_and_publish(
@@ -297,8 +300,8 @@ def _has_content(installation: Installation, run: Run, snapshot: Snapshot) -> bo
 
 
 def judge(snapshot: Snapshot, rules: Rules = reconcile) -> Result:
-    """Apply the rules to everything a snapshot holds, and leave out what stays as it was frozen; pure."""
-    return leave_settled(_judge(snapshot, rules), snapshot.inputs)
+    """Apply the rules to everything a snapshot holds, and add what stays as it was settled; pure."""
+    return add_settled(_judge(snapshot, rules), snapshot.settled)
 
 
 def _judge(snapshot: Snapshot, rules: Rules) -> Result:
@@ -314,16 +317,16 @@ def to_outcome(snapshot: Snapshot, result: Result) -> RunOutcome:
 
 
 def _summarise(snapshot: Snapshot, result: Result) -> Summary:
-    first = result.lines["outcome"][result.lines["line"] == 1]
+    items, documents = count_outcomes(result)
     return {
         "complete": result.complete,
         "payouts": len(result.payouts),
         "payouts_closed": _count_closed(result),
         "payouts_no_bank": int((result.payouts["status_recon"] == Recon.NO_BANK).sum()),
-        "items": len(first),
-        "items_by_outcome": _counts(first),
-        "documents": len(result.documents),
-        "documents_by_outcome": _counts(result.documents["outcome"]),
+        "items": sum(items.values()),
+        "items_by_outcome": items,
+        "documents": sum(documents.values()),
+        "documents_by_outcome": documents,
         "exceptions": dict(sorted(Counter(found.code for found in result.findings).items())),
         "severities": dict(sorted(Counter(found.severity for found in result.findings).items())),
         "totals": _control_totals(result.payouts),
@@ -344,10 +347,6 @@ def _control_totals(payouts: DataFrame) -> dict[str, dict[str, int]]:
     """Add up the lines of all payouts, per currency, in minor units."""
     sums = payouts.groupby("currency")[list(TOTALS)].sum()
     return {str(currency): {name: int(row[name]) for name in TOTALS} for currency, row in sums.iterrows()}
-
-
-def _counts(words: "Series[str]") -> dict[str, int]:
-    return {str(word): int(count) for word, count in sorted(words.value_counts().items())}
 
 
 def explain(snapshot: Snapshot, rules: Rules = reconcile) -> RunOutcome:
@@ -389,6 +388,7 @@ def publish(
     insert_results(
         session, outcome.result, seen.found, connection=outcome.connection, run_id=outcome.run_id, staged=staged
     )
+    write_hidden(session, outcome.connection, outcome.run_id, snapshot.settled)
     if snapshot.scope.is_everything:
         adjust(
             session, outcome.connection, outcome.result, run_id=outcome.run_id, as_of=outcome.as_of, at=seen.at,
@@ -442,4 +442,5 @@ def _run_row(session: Session, snapshot: Snapshot, outcome: RunOutcome, *, start
         started_at=started_at,
         finished_at=at,
         number=(counted or 0) + 1,
+        layers=" ".join(snapshot.settled.layers),
     )

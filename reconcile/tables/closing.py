@@ -85,6 +85,8 @@ class Horizon(SQLModel, table=True):
     # What was frozen up to this number counts; the run that freezes now writes under the next one.
     freezing: int
     claimed_by: str = ""
+    # The layers of settled rows, in their order, with a space between: where readers find what is left unread.
+    layers: str = Field(default="", sa_column_kwargs={"server_default": ""})
 
 
 class FrozenRow(SQLModel, table=True):

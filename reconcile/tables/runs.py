@@ -25,6 +25,8 @@ class Run(SQLModel, table=True):
     started_at: datetime = moment(optional=False)
     finished_at: datetime = moment(optional=False)
     number: int
+    # The layers of settled rows that it rests on, in their order, with a space between.
+    layers: str = Field(default="", sa_column_kwargs={"server_default": ""})
     # When its rows were dropped; the summary stays.
     pruned_at: datetime | None = moment()
 

@@ -173,7 +173,8 @@ def work(folder: Path) -> Measured:
     as_of = first_of(int(folder.name)) + timedelta(days=DAYS)
     began, used = time.perf_counter(), time.process_time()
     found = run(installation, main, as_of=as_of, dry_run=True)
-    return time.perf_counter() - began, time.process_time() - used, peak(), found.summary["items"]
+    judged = 0 if found.result is None else int((found.result.lines["line"] == 1).sum())
+    return time.perf_counter() - began, time.process_time() - used, peak(), judged
 
 
 def child(folder: Path) -> Measured:

@@ -105,4 +105,6 @@ def test_a_freezing_that_dies_anywhere_is_taken_up_again(
         before = until.isoformat()
         assert _standing(world.store) == (before, False)
         history.age()
-    assert run(bounded, main, as_of=history.day, dry_run=True).summary["items"] < len(history.payments)
+    found = run(bounded, main, as_of=history.day, dry_run=True)
+    assert found.result is not None
+    assert len(found.result.lines) < len(history.payments)

@@ -116,7 +116,7 @@ words: install-dev  ## add new sentences to the catalogues of every language and
 
 golden: install-dev  ## write the approved files anew, reports, journeys and the reference's tables, and show what changed
 	$(BIN)/python tools/reference.py
-	CUADRE_TEST_WRITE_GOLDEN=1 $(BIN)/python -m pytest -q tests/reports/test_export.py tests/journeys/test_quiet_days.py tests/reconcile/journal/test_layouts.py
+	CUADRE_TEST_WRITE_GOLDEN=1 $(BIN)/python -m pytest -q tests/reports/output/test_export.py tests/journeys/test_quiet_days.py tests/reconcile/journal/test_layouts.py
 	git --no-pager diff --stat -- docs tests/data
 	git --no-pager diff --unified=0 -- docs tests/data
 

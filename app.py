@@ -40,6 +40,7 @@ from consumer.health import health
 from consumer.inbox.apply import drain
 from consumer.inbox.watch import InboxGauges
 from consumer.jobs import processes, schedule, ticks
+from consumer.jobs.processes import run_in_child
 from consumer.jobs.schedule import Job
 from consumer.jobs.worker import keep_at, keep_in_background, worker_name
 from consumer.logs import configure_logs
@@ -69,7 +70,8 @@ from reconcile.runs.proof import prove
 from reconcile.tables.books import BankFile, ExchangeRate, InvoiceFile, PayoutReport
 from reconcile.tables.desk import Decision
 from reconcile.tables.runs import Run
-from reports import archive, pages, people, trail
+from reports import archive, pages
+from reports.access import people, trail
 from reports.alarms import find_headline, find_signals
 from reports.erasing.erase import write_ledger
 from reports.erasing.retention import forget_old
@@ -96,8 +98,7 @@ def create_app(installation: Installation, refusals: RefusalLog | None = None, k
     if installation.settings.access_log:
         app.before_request(_name_route)
     app.register_blueprint(webhooks(installation, refusals=refusals, keyring=keyring))
-    in_child = processes.run_in_child
-    pages.register(app, installation, errands=errands(installation, in_child("reconcile"), in_child("closing")))
+    pages.register(app, installation, errands=errands(installation, run_in_child("reconcile"), run_in_child("closing")))
     gauges = (
         disk.DiskGauge(installation.store), InboxGauges(installation), MirrorGauges(installation),
         BackupGauges(installation),
@@ -207,8 +208,7 @@ def start_watching(installation: Installation) -> Callable[[], None]:
 
 def job_table(installation: Installation) -> Sequence[Job]:
     """List what happens when; nights and cuts run in processes of their own, which begin at `work_for_parent`."""
-    in_child = processes.run_in_child
-    night, cut, backup = in_child("nightly"), in_child("banking-cut"), in_child("backup")
+    night, cut, backup = run_in_child("nightly"), run_in_child("banking-cut"), run_in_child("backup")
     jobs = table.job_table(installation, night=night, cut=cut, backup=backup, headline=find_headline, fill=search.fill)
     return [_forget_too(installation, job) if job.name == table.RETENTION else job for job in jobs]
 
@@ -295,7 +295,7 @@ def run_nights(installation: Installation, asked: Sequence[tuple[Connection, dat
     at_once = installation.settings.engine.nights_at_once
     if at_once is None:
         return (run_night_by_hand(installation, connection, on) for connection, on in asked)
-    night = processes.run_in_child("nightly")
+    night = run_in_child("nightly")
     return nights.run_side_by_side(installation, asked, night, at_once=at_once)
 
 

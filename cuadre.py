@@ -32,17 +32,20 @@ GROUPS = {
         "alerts": Row(
             "consumer.commands.alerts:alerts_command",
             "Where alarms go, and what stands.",
-            {"note": "reports.people:note"},
+            {"note": "reports.access.people:note"},
         ),
         "doctor": Row(
             "consumer.commands.operating:doctor_command",
             "Look at everything that could be wrong and say what to do.",
-            {"withheld_by": "reconcile.rules.streams:withheld_by", "addresses": "reports.people:latest_addresses"},
+            {
+                "withheld_by": "reconcile.rules.streams:withheld_by",
+                "addresses": "reports.access.people:latest_addresses",
+            },
         ),
         "exceptions": Row(
             "reconcile.commands.exceptions:make_group",
             "What needs a person: the work list that runs keep.",
-            {"check_owner": "reports.owners:check_owner"},
+            {"check_owner": "reports.access.owners:check_owner"},
         ),
         "explain": Row(
             "reconcile.commands.reconcile:explain",

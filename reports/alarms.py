@@ -19,8 +19,8 @@ from reconcile.kept.records import read_summary
 from reconcile.rules.outcomes import OF_TAX
 from reconcile.tables.desk import ExceptionRow, PayerRule
 from reconcile.tables.runs import Run
-from reports.frames import latest_runs
-from reports.standing import totals_by_code
+from reports.queries.frames import latest_runs
+from reports.queries.standing import totals_by_code
 from reports.tables import AuditEntry, TrailMark
 
 # A login with a password where people log in by the company's own identity provider.

@@ -17,16 +17,17 @@ from consumer.facts.store import Turn, take_turn
 from consumer.facts.work import Completion
 from reconcile.kept.chunks import DamagedRowsError
 from reconcile.kept.records import read_closed_periods
-from reports import catalogue, files
-from reports.catalogue import NoRunError
-from reports.export import Format
-from reports.files import Shape
-from reports.listing import Statement, Wanted
-from reports.query import Query
+from reports.making import catalogue
+from reports.making.catalogue import NoRunError
+from reports.output import files
+from reports.output.export import Format
+from reports.output.files import Shape
+from reports.output.workbook import sums
+from reports.queries.listing import Statement, Wanted
+from reports.queries.query import Query
 from reports.shapes.build import Report
 from reports.shapes.spans import Span
 from reports.tables import ReportFile
-from reports.workbook import sums
 
 NIGHTLY = ("payout-summary", "payout-detail", "exceptions", "documents", "receivables", "in-transit", "control")
 

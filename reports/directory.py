@@ -10,11 +10,11 @@ from sqlmodel import Session, col
 from consumer.facts.clock import utc_now
 from consumer.facts.columns import Column, to_columns
 from consumer.facts.messages import RefusalError
-from reports import bookkeeping, operations
+from reports.access.keys import state_of_token
+from reports.access.people import state_of_user
 from reports.archive import select_files
-from reports.keys import state_of_token
-from reports.listing import ELSEWHERE, Listing, Statement, Wanted, count, read, search
-from reports.people import state_of_user
+from reports.queries import bookkeeping, operations
+from reports.queries.listing import ELSEWHERE, Listing, Statement, Wanted, count, read, search
 from reports.shapes.build import Report, to_table
 from reports.shapes.definitions import Definition
 from reports.shapes.spans import WHOLE, Row

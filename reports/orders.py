@@ -14,14 +14,16 @@ from consumer.facts.installation import Installation
 from consumer.facts.messages import RefusalError
 from consumer.facts.store import Turn, take_turn
 from reconcile.kept.chunks import DamagedRowsError
-from reports import archive, catalogue, frames
-from reports.catalogue import NoRunError
-from reports.export import Format
-from reports.files import Shape
-from reports.query import Query
+from reports import archive
+from reports.making import catalogue
+from reports.making.catalogue import NoRunError
+from reports.output.export import Format
+from reports.output.files import Shape
+from reports.output.workbook import TooManyRowsError
+from reports.queries import frames
+from reports.queries.query import Query
 from reports.shapes.build import Report
 from reports.tables import ReportOrder
-from reports.workbook import TooManyRowsError
 
 # What a browser waits for without wondering; a workbook takes twenty times the time of a text.
 MOST_ROWS = {Format.CSV: 200_000, Format.PARQUET: 200_000, Format.XLSX: 20_000}

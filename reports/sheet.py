@@ -10,14 +10,14 @@ from consumer.facts.messages import LANGUAGES, Message, word
 from reconcile.desk import worklist
 from reconcile.desk.worklist import RowOutcome
 from reconcile.tables.runs import Run
-from reports import frames
-from reports.owners import check_owner
-from reports.query import calendars_of
+from reports.access.owners import check_owner
+from reports.queries import frames
+from reports.queries.query import calendars_of
+from reports.queries.standing import runs_now
 from reports.shapes import build
 from reports.shapes.build import Report
 from reports.shapes.definitions import Definition, label_of
 from reports.shapes.spans import WHOLE
-from reports.standing import runs_now
 
 SHEET = Definition(
     "exceptions-sheet",

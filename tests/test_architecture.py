@@ -72,9 +72,9 @@ FLOORS = (
 )
 # A library's home, by prefix of the importing module.
 HOMES = {
-    "httpx": ("consumer.provider", "consumer.alarms.outbound", "reports.oidc", "sandbox"),
-    "authlib": ("reports.oidc",),
-    "joserfc": ("reports.oidc",),
+    "httpx": ("consumer.provider", "consumer.alarms.outbound", "reports.access.oidc", "sandbox"),
+    "authlib": ("reports.access.oidc",),
+    "joserfc": ("reports.access.oidc",),
     "smtplib": ("consumer.alarms.sending",),
     "apscheduler": ("consumer.jobs",),
     "flask": ("app", "consumer.health", "consumer.webhooks.blueprint", "reports.pages", "sandbox"),
@@ -97,7 +97,7 @@ HOMES = {
         "consumer.facts.encryption",
         "consumer.webhooks",
         "reports.packs",
-        "reports.second_factor",
+        "reports.access.second_factor",
         "sandbox",
     ),
     "fpdf": ("reports.packs",),
@@ -118,7 +118,7 @@ PURE = (
     "reconcile.fiscal.tie_out",
     "reconcile.fiscal.witnesses",
     "reports.shapes.build",
-    "reports.export",
+    "reports.output.export",
     "reports.shapes.definitions",
     "reports.wording",
     "consumer.webhooks.signature",

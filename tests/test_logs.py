@@ -21,7 +21,7 @@ from consumer.alarms.sending import sign
 from consumer.facts import schema
 from consumer.facts.clock import utc_now
 from consumer.facts.store import Store
-from reports.people import note
+from reports.access.people import note
 from tests.consumer.conftest import event, refund
 from tests.merchant import ROOT, environ_of
 from tests.ports import free_port

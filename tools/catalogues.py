@@ -30,9 +30,9 @@ from reconcile.fiscal.witnesses import Witness
 from reconcile.rules.kinds import KINDS
 from reconcile.rules.outcomes import Code, Failure
 from reconcile.runs.comparison import OF_FRAMES, OF_ROWS, OF_SETTINGS
-from reports.control import SIDES
 from reports.directory import LISTINGS
-from reports.fiscal import GROUPS
+from reports.making.control import SIDES
+from reports.making.fiscal import GROUPS
 from reports.shapes.definitions import CATALOGUE
 from reports.sheet import SHEET
 
@@ -226,7 +226,7 @@ def _find_declared() -> Iterator[tuple[str, str, set[str] | None]]:
         for name in names:
             own = f"column.{table}.{name}"
             yield "consumer/facts/columns.py", own if is_translated(own, "en") else f"column.{name}", set()
-    yield from (("reports/control.py", f"column.{name}", set()) for name in SIDES)
+    yield from (("reports/making/control.py", f"column.{name}", set()) for name in SIDES)
     yield from (("consumer/sync/streams.py", f"stream.{name}", set()) for name in STREAMS)
     known = [f"{country}.{code}" for country, kinds in KINDS.items() for code in kinds]
     yield from (("reconcile/rules/kinds.py", f"kind.{kind}", set()) for kind in [*known, "mx.any"])

@@ -1,7 +1,7 @@
 """What people call what programs name by keys: documents by kind and folio, tax ids as their country writes them.
 
 Pages, lists, files for people, `explain` and the terminal all name a document here. Where only ids of payouts and
-payments are at hand, `reports.names` looks up what their names are made of.
+payments are at hand, `reports.queries.names` looks up what their names are made of.
 """
 
 import re

@@ -10,11 +10,11 @@ from consumer.commands.terminal import CommandError, Moment, json_option, limit_
 from consumer.facts.clock import to_utc, utc_now
 from consumer.facts.installation import Installation, OpenInstallation
 from consumer.facts.work import Completion
+from reports.access.keys import Scope, create_token, make_first_link, revoke_token, state_of_token
+from reports.access.people import Role
+from reports.access.visibility import limit_token
 from reports.commands.people import changing
-from reports.keys import Scope, create_token, make_first_link, revoke_token, state_of_token
-from reports.people import Role
 from reports.tables import Token
-from reports.visibility import limit_token
 
 _ROLES = click.Choice([role.value for role in Role])
 _SCOPES = click.Choice([scope.value for scope in Scope])

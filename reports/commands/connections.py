@@ -6,10 +6,10 @@ from consumer.commands.terminal import CommandError, say
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import OpenInstallation
 from consumer.facts.work import Completion
+from reports.access.identities import link
+from reports.access.people import hash_password, new_password, require_user
+from reports.access.visibility import limit, to_limit
 from reports.commands.people import changing, users
-from reports.identities import link
-from reports.people import hash_password, new_password, require_user
-from reports.visibility import limit, to_limit
 
 __all__ = ["users", "users_connections", "users_link"]
 

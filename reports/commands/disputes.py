@@ -7,8 +7,8 @@ from consumer.facts.clock import local_date, utc_now
 from consumer.facts.columns import Kind
 from consumer.facts.installation import Installation
 from consumer.facts.money import format_decimal
-from reports import catalogue
-from reports.query import Query
+from reports.making import catalogue
+from reports.queries.query import Query
 from reports.shapes.build import CURRENCY
 from reports.shapes.definitions import definition_of
 

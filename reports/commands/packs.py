@@ -8,8 +8,8 @@ from consumer.commands.terminal import CommandError, json_option, login_name, on
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import LANGUAGES, RefusalError
-from reports.export import PROFILES
-from reports.files import to_shape
+from reports.output.export import PROFILES
+from reports.output.files import to_shape
 from reports.packs.making import Asked, pack
 from reports.packs.manifest import load_public_key
 from reports.packs.verifying import verify

@@ -12,8 +12,8 @@ from sqlmodel import Session, col
 from consumer.commands.terminal import json_option, limit_option, login_name, print_rows, say
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation, OpenInstallation
-from reports import attempts, keys, people, second_factor, sessions
-from reports.people import PeopleError, Role
+from reports.access import attempts, keys, people, second_factor, sessions
+from reports.access.people import PeopleError, Role
 from reports.tables import User
 
 # Where the trail names an address, a command names this.

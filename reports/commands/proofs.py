@@ -11,8 +11,8 @@ from consumer.facts.durable import write_durably
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import LANGUAGES
 from consumer.facts.work import Completion
-from reports import frames
 from reports.packs.proofs import Asked, Subject, prove
+from reports.queries import frames
 from reports.shapes.spans import Span
 
 

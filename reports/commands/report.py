@@ -11,10 +11,11 @@ from consumer.facts.clock import local_date, utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.messages import translate
 from consumer.facts.work import Completion
-from reports import catalogue, files
-from reports.export import Format
-from reports.files import Shape
-from reports.query import Query
+from reports.making import catalogue
+from reports.output import files
+from reports.output.export import Format
+from reports.output.files import Shape
+from reports.queries.query import Query
 from reports.shapes.build import Report
 from reports.shapes.spans import Span
 

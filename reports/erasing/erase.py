@@ -29,7 +29,7 @@ from reconcile.desk import attachments
 from reconcile.kept import snapshots
 from reconcile.tables.closing import Period
 from reconcile.tables.desk import Attachment, ExceptionRow
-from reports import people
+from reports.access import people
 from reports.erasing.declared import PACKED, REWRITTEN, columns_of, list_tables
 from reports.erasing.finding import ErasureError, Person, find_person, search
 from reports.erasing.standing import list_open

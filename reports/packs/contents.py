@@ -16,11 +16,13 @@ from reconcile.kept.records import read_closed_periods
 from reconcile.tables.closing import EXCEPTION, ClosedFigure, Period
 from reconcile.tables.desk import Decision, ExceptionChange
 from reconcile.tables.runs import Run
-from reports import catalogue, files, frames
 from reports.directory import LISTINGS
-from reports.files import Shape
-from reports.listing import Wanted, to_row
-from reports.query import Query, Source
+from reports.making import catalogue
+from reports.output import files
+from reports.output.files import Shape
+from reports.queries import frames
+from reports.queries.listing import Wanted, to_row
+from reports.queries.query import Query, Source
 from reports.shapes.build import Report, to_table
 from reports.shapes.definitions import Definition, definition_of
 from reports.shapes.spans import WHOLE, Row, Span

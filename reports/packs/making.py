@@ -30,8 +30,7 @@ from reconcile.kept import snapshots
 from reconcile.kept.records import find_run, read_closed_periods, read_summary
 from reconcile.kept.snapshots import SnapshotError
 from reconcile.tables.closing import EXCEPTION, ClosedFigure, Period
-from reports import frames
-from reports.files import Shape
+from reports.output.files import Shape
 from reports.packs import sealing, summary
 from reports.packs.contents import Month, write_tables
 from reports.packs.manifest import (
@@ -50,6 +49,7 @@ from reports.packs.manifest import (
     to_text,
 )
 from reports.packs.summary import Figures, Page
+from reports.queries import frames
 
 
 class PackError(RefusalError):

@@ -15,10 +15,10 @@ from reconcile.kept import chunks
 from reconcile.kept.records import read_summary
 from reconcile.tables.desk import Decision, ExceptionRow
 from reconcile.tables.runs import Run
-from reports import frames
-from reports.names import join_name, name_merchant
 from reports.packs.manifest import load_private_key
 from reports.packs.sealing import finish
+from reports.queries import frames
+from reports.queries.names import join_name, name_merchant
 from reports.shapes import notation
 from reports.shapes.definitions import label_of, title_of
 from reports.shapes.spans import WHOLE, Row, Span

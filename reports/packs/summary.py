@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 
 from consumer.facts.messages import translate, word
 from reconcile.kept.records import read_summary
-from reports import run_history
-from reports.control import SIDES
-from reports.names import name_merchant
+from reports.making.control import SIDES
 from reports.packs.contents import Month
+from reports.queries import run_history
+from reports.queries.names import name_merchant
 from reports.shapes import notation
 from reports.shapes.build import Report
 from reports.shapes.definitions import label_of, title_of

@@ -24,8 +24,7 @@ from consumer.facts.texts import may_be_erased, say_erased, shorten
 from consumer.facts.work import Errands
 from reconcile.kept.chunks import DamagedRowsError
 from reconcile.tables.desk import ExceptionRow
-from reports.asking import SIZES
-from reports.keys import Scope
+from reports.access.keys import Scope
 from reports.pages import (
     account,
     alarms,
@@ -66,6 +65,7 @@ from reports.pages.bodies import limit_bodies, refuse_body
 from reports.pages.desk import ERRANDS, EXTENSION, BadQueryError
 from reports.pages.protection import Sessions, find_machine, protect
 from reports.pages.words import refusal
+from reports.queries.asking import SIZES
 from reports.shapes import notation
 from reports.shapes.definitions import label_of, title_of
 from reports.wording import cells, evidence, phrases, stored

@@ -9,11 +9,11 @@ from markupsafe import Markup
 from sqlmodel import Session
 
 from consumer.facts.messages import Message, translate
-from reports import people, second_factor, sessions
+from reports.access import people, second_factor, sessions
+from reports.access.people import LoginRefusedError, PeopleError, SlowedError, Visitor
+from reports.access.second_factor import FactorError
 from reports.pages import desk, login
 from reports.pages.words import refusal
-from reports.people import LoginRefusedError, PeopleError, SlowedError, Visitor
-from reports.second_factor import FactorError
 from reports.tables import User
 
 blueprint = Blueprint("account", __name__, url_prefix="/account")

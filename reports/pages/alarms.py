@@ -8,10 +8,10 @@ from consumer.facts.alarms import AlarmDesk
 from consumer.facts.messages import translate
 from consumer.facts.tables.alarms import AlarmMessage
 from consumer.facts.work import WorkError
+from reports.access.people import Role
 from reports.pages import desk, operations
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import available, need
-from reports.people import Role
 
 blueprint = Blueprint("alarms", __name__, url_prefix="/alarms")
 _MESSAGES = 20

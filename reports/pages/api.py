@@ -12,17 +12,17 @@ from sqlmodel import Session
 
 from consumer.facts.clock import format_instant
 from consumer.facts.messages import word
-from reports import catalogue, windows
-from reports.catalogue import NoRunError
+from reports.access.people import Role
 from reports.directory import LISTINGS
-from reports.export import to_json_rows
-from reports.listing import Listing, Wanted, count, read
+from reports.making import catalogue, windows
+from reports.making.catalogue import NoRunError
+from reports.output.export import to_json_rows
 from reports.pages import desk, search
 from reports.pages.desk import BadQueryError
 from reports.pages.openapi import describe
 from reports.pages.protection import need
-from reports.people import Role
-from reports.query import Query
+from reports.queries.listing import Listing, Wanted, count, read
+from reports.queries.query import Query
 from reports.search.sources import KINDS as SEARCH_KINDS
 from reports.shapes.build import Report
 from reports.shapes.spans import Row

@@ -14,10 +14,10 @@ from reconcile.desk.decisions import Adjustment, Pair, Signature
 from reconcile.desk.payers import RuleState
 from reconcile.runs.ordered_closing import OrderState
 from reconcile.tables.closing import ClosingOrder
+from reports.access.people import Role
 from reports.pages import closing, desk
 from reports.pages.protection import need
 from reports.pages.words import refusal
-from reports.people import Role
 from reports.tables import User
 
 blueprint = Blueprint("approvals", __name__, url_prefix="/approvals")

@@ -9,12 +9,12 @@ from reconcile.desk import decisions
 from reconcile.desk.decisions import Pair, Signature
 from reconcile.desk.ties import find_ties, share_of, tie
 from reconcile.kept import chunks
-from reports import bank, standing
-from reports.bank import STATES, LineFilter
+from reports.access.people import Role
 from reports.pages import desk, pending
 from reports.pages.decisions import form_number, take_decision
 from reports.pages.protection import need
-from reports.people import Role
+from reports.queries import bank, standing
+from reports.queries.bank import STATES, LineFilter
 
 blueprint = Blueprint("bank", __name__, url_prefix="/bank")
 

@@ -10,15 +10,15 @@ from reconcile.desk import payers, removals
 from reconcile.desk.decisions import Signature
 from reconcile.desk.removals import RemovalError
 from reconcile.runs.close_period import PeriodError, reopen_period
-from reports import bookkeeping
+from reports.access.people import Role
 from reports.directory import LISTINGS
-from reports.listing import BOOKS, Listing, Wanted, read
 from reports.pages import desk, lists, staging
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
 from reports.pages.staging import UploadError
 from reports.pages.words import refusal
-from reports.people import Role
+from reports.queries import bookkeeping
+from reports.queries.listing import BOOKS, Listing, Wanted, read
 
 blueprint = Blueprint("books", __name__, url_prefix="/books")
 

@@ -14,17 +14,17 @@ from reconcile.desk import decisions
 from reconcile.desk.decisions import DecisionError, Pair, Signature
 from reconcile.rules.at_risk import Stake, add_up_risks
 from reconcile.tables.desk import ExceptionRow
-from reports import standing
-from reports.asking import AskedError
-from reports.cases import to_evidence
-from reports.owners import check_owner
+from reports.access.owners import check_owner
+from reports.access.people import Role
 from reports.pages import desk, exceptions, staging
 from reports.pages.decisions import find_day, to_follow_up
 from reports.pages.desk import BadQueryError
 from reports.pages.exceptions import show_outcome
 from reports.pages.protection import need
 from reports.pages.words import refusal
-from reports.people import Role
+from reports.queries import standing
+from reports.queries.asking import AskedError
+from reports.queries.cases import to_evidence
 from reports.shapes.spans import Row
 
 blueprint = Blueprint("bulk", __name__, url_prefix="/exceptions")

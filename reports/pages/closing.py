@@ -13,12 +13,12 @@ from reconcile.runs import ordered_closing
 from reconcile.runs.close_period import PeriodError, look_before_closing
 from reconcile.runs.ordered_closing import OrderState
 from reconcile.tables.closing import ClosingOrder
-from reports import run_history
+from reports.access.people import Role
 from reports.pages import desk
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import available, need
 from reports.pages.words import refusal
-from reports.people import Role
+from reports.queries import run_history
 from reports.wording import stored
 
 blueprint = Blueprint("closing", __name__, url_prefix="/books")

@@ -20,15 +20,15 @@ from reconcile.desk.attachments import LARGEST, Given
 from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
 from reconcile.fiscal.families import find_family
 from reconcile.tables.desk import ExceptionRow
-from reports import bookkeeping, cases, standing
-from reports.dossiers import find_dossier
-from reports.owners import check_owner, find_owners
+from reports.access.owners import check_owner, find_owners
+from reports.access.people import Role
 from reports.pages import desk, matching, pending
 from reports.pages.names import name_values
 from reports.pages.protection import need
 from reports.pages.words import refusal
-from reports.people import Role
-from reports.query import calendars_of
+from reports.queries import bookkeeping, cases, standing
+from reports.queries.dossiers import find_dossier
+from reports.queries.query import calendars_of
 from reports.shapes import notation
 
 case = Blueprint("case", __name__, url_prefix="/exceptions")

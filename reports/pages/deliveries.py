@@ -4,11 +4,11 @@ from flask import Blueprint, abort, jsonify, request
 from flask.typing import ResponseReturnValue
 
 from reconcile.books.intake import TERMS, Kind, Verdict, bring_in, to_safe_name
+from reports.access.people import Role
 from reports.pages import desk
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
 from reports.pages.staging import LARGEST
-from reports.people import Role
 
 blueprint = Blueprint("deliveries", __name__, url_prefix="/api/v1/books")
 

@@ -18,10 +18,11 @@ from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import LANGUAGES, RefusalError
 from consumer.facts.work import Errands
 from reconcile.tables.runs import Run
-from reports import frames, people, standing
-from reports.keys import Scope
-from reports.listing import PAGE_ROWS, Listing, Wanted
-from reports.people import Role
+from reports.access import people
+from reports.access.keys import Scope
+from reports.access.people import Role
+from reports.queries import frames, standing
+from reports.queries.listing import PAGE_ROWS, Listing, Wanted
 from reports.shapes.spans import Span
 
 log = structlog.get_logger("cuadre.pages")

@@ -12,13 +12,14 @@ from consumer.facts.installation import Connection
 from consumer.facts.messages import translate
 from consumer.facts.tables.disputes import Evidence
 from reconcile.books.intake import to_safe_name
-from reports import catalogue, standing
-from reports.disputes import dispute_rows
+from reports.access.people import Role
+from reports.making import catalogue
+from reports.making.disputes import dispute_rows
 from reports.pages import desk
 from reports.pages.protection import available, need
 from reports.pages.words import refusal
-from reports.people import Role
-from reports.query import Query
+from reports.queries import standing
+from reports.queries.query import Query
 from reports.shapes.spans import Row
 
 blueprint = Blueprint("disputes", __name__, url_prefix="/disputes")

@@ -8,23 +8,26 @@ from flask.typing import ResponseReturnValue
 
 from consumer.facts.installation import Installation
 from consumer.facts.messages import Message
-from reports import archive, catalogue, files, orders, standing
-from reports.asking import Asked
-from reports.catalogue import NoRunError
+from reports import archive, orders
+from reports.access.people import Role
 from reports.directory import LISTINGS, MOST_ROWS, TooLongError, narrow, to_report
-from reports.export import PROFILES, Format
-from reports.files import MIME, Shape, ShapeError
-from reports.listing import Listing
+from reports.making import catalogue
+from reports.making.catalogue import NoRunError
+from reports.output import files
+from reports.output.export import PROFILES, Format
+from reports.output.files import MIME, Shape, ShapeError
+from reports.output.workbook import TooManyRowsError
 from reports.pages import desk, exceptions, lists, payouts
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
 from reports.pages.views import OF_REPORTS, PLACES, select_shown
-from reports.people import Role
-from reports.query import Query
+from reports.queries import standing
+from reports.queries.asking import Asked
+from reports.queries.listing import Listing
+from reports.queries.query import Query
 from reports.shapes.build import Report
 from reports.shapes.definitions import definition_of
 from reports.tables import ReportFile
-from reports.workbook import TooManyRowsError
 
 blueprint = Blueprint("downloads", __name__, url_prefix="/reports")
 

@@ -12,27 +12,29 @@ from reconcile.desk.worklist import WorklistError
 from reconcile.rules.outcomes import SEVERITIES, Code
 from reconcile.tables.desk import ExceptionRow
 from reconcile.tables.runs import Run
-from reports import catalogue, files, frames, standing
-from reports import listing as listings
 from reports import sheet as sheets
-from reports.asking import AskedError, fold
+from reports.access.owners import find_owners
+from reports.access.people import Role
 from reports.directory import MOST_ROWS, TooLongError
-from reports.export import Format
-from reports.files import MIME, Shape
-from reports.listing import Listing, Wanted
-from reports.owners import find_owners
+from reports.making import catalogue
+from reports.output import files
+from reports.output.export import Format
+from reports.output.files import MIME, Shape
 from reports.pages import desk, lists, pending, pending_totals, staging
 from reports.pages.desk import BadQueryError
 from reports.pages.lists import Drawn
 from reports.pages.protection import need
 from reports.pages.staging import LARGEST
 from reports.pages.words import refusal
-from reports.people import Role
-from reports.query import Query, calendars_of
+from reports.queries import frames, standing
+from reports.queries import listing as listings
+from reports.queries.asking import AskedError, fold
+from reports.queries.listing import Listing, Wanted
+from reports.queries.query import Query, calendars_of
+from reports.queries.standing import ExceptionFilter
 from reports.shapes.build import Report, to_table
 from reports.shapes.definitions import definition_of
 from reports.shapes.spans import Row
-from reports.standing import ExceptionFilter
 from reports.wording import phrases
 
 blueprint = Blueprint("exceptions", __name__, url_prefix="/exceptions")

@@ -16,13 +16,14 @@ from reconcile.journal.entries import JournalError
 from reconcile.journal.profiles import OWN, find_profiles
 from reconcile.journal.source import choose_period, load_accounts
 from reconcile.kept.records import read_closed_periods
-from reports import journals, standing
+from reports.access.people import Role
 from reports.directory import LISTINGS
-from reports.listing import Wanted, read
+from reports.making import journals
 from reports.pages import desk
 from reports.pages.protection import need
 from reports.pages.words import refusal
-from reports.people import Role
+from reports.queries import standing
+from reports.queries.listing import Wanted, read
 
 blueprint = Blueprint("journal", __name__, url_prefix="/journal")
 

@@ -7,17 +7,17 @@ from urllib.parse import urlencode
 from sqlmodel import Session
 
 from consumer.facts.columns import Column
-from reports import listing as listings
-from reports import standing
-from reports.asking import SIZES, Asked, AskedError, Say, Speak, learn, read_asked
-from reports.columnar import Selection
 from reports.directory import LISTINGS
-from reports.listing import Listing, Page, Wanted
+from reports.making.columnar import Selection
 from reports.pages import desk
 from reports.pages.desk import BadQueryError
+from reports.queries import listing as listings
+from reports.queries import standing
+from reports.queries.asking import SIZES, Asked, AskedError, Say, Speak, learn, read_asked
+from reports.queries.listing import Listing, Page, Wanted
+from reports.queries.views import Setting, find_setting
 from reports.shapes.definitions import definition_of, label_of
 from reports.shapes.spans import Row
-from reports.views import Setting, find_setting
 from reports.wording import cells, phrases
 
 # What an address of a list holds besides the filters of its columns.

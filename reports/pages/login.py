@@ -11,13 +11,13 @@ from flask_login import login_user, logout_user
 from werkzeug.wrappers import Response
 
 from consumer.facts.messages import LANGUAGES, translate
-from reports import attempts, keys, second_factor, sessions
+from reports.access import attempts, keys, second_factor, sessions
+from reports.access.keys import Link, LinkOverError
+from reports.access.people import LoginRefusedError, PeopleError, Role, SlowedError, Visitor, finish_login, login, note
 from reports.alarms import BREAK_GLASS
-from reports.keys import Link, LinkOverError
 from reports.pages import desk
 from reports.pages.desk import BadQueryError, Person
 from reports.pages.words import refusal
-from reports.people import LoginRefusedError, PeopleError, Role, SlowedError, Visitor, finish_login, login, note
 from reports.tables import User
 
 blueprint = Blueprint("login", __name__)

@@ -10,9 +10,9 @@ from consumer.facts.money import MoneyError, to_minor
 from reconcile.desk import decisions
 from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
 from reconcile.kept import chunks
-from reports import cases, standing
 from reports.pages import desk, pending, search
 from reports.pages.names import document_name
+from reports.queries import cases, standing
 from reports.shapes import notation
 
 MOST_AT_ONCE = 50

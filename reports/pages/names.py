@@ -9,8 +9,8 @@ from flask import g
 
 from consumer.facts.messages import Message, Value
 from consumer.facts.names import name_key
-from reports import names
 from reports.pages import desk
+from reports.queries import names
 from reports.shapes.notation import format_figure
 from reports.shapes.spans import Row
 

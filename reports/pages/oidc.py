@@ -8,9 +8,9 @@ from flask import Blueprint, redirect, render_template, request, session, url_fo
 from flask.typing import ResponseReturnValue
 
 from consumer.facts.settings import Settings
-from reports import identities, oidc
-from reports.identities import NoEntryError
-from reports.oidc import Attempt, IdentityProvider, OidcError, UnreachableError
+from reports.access import identities, oidc
+from reports.access.identities import NoEntryError
+from reports.access.oidc import Attempt, IdentityProvider, OidcError, UnreachableError
 from reports.pages import desk, login
 
 _UNDER_WAY, _LASTS = "oidc", timedelta(minutes=10)

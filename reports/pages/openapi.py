@@ -5,9 +5,9 @@ from typing import Any, TypeAlias, cast
 
 from consumer.facts.columns import Column, Kind
 from reconcile.books import intake
-from reports.catalogue import AVAILABLE
 from reports.directory import LISTINGS
-from reports.listing import Listing
+from reports.making.catalogue import AVAILABLE
+from reports.queries.listing import Listing
 from reports.shapes.definitions import CATALOGUE, Definition, title_of
 
 Schema: TypeAlias = dict[str, object]

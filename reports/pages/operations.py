@@ -17,16 +17,16 @@ from consumer.facts.work import ErrandRefusedError
 from reconcile.kept import records
 from reconcile.runs import comparison
 from reconcile.tables.runs import Run
-from reports import operations, run_history, trends
+from reports.access.people import Role
 from reports.directory import LISTINGS
-from reports.listing import OPERATION, Listing
 from reports.pages import desk, drawing, lists, staging
 from reports.pages.desk import BadQueryError
 from reports.pages.drawing import Chart
 from reports.pages.protection import available, need
 from reports.pages.words import refusal
-from reports.people import Role
-from reports.trends import Hour
+from reports.queries import operations, run_history, trends
+from reports.queries.listing import OPERATION, Listing
+from reports.queries.trends import Hour
 
 blueprint = Blueprint("operations", __name__, url_prefix="/operation")
 

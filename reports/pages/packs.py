@@ -10,9 +10,9 @@ from werkzeug.datastructures import FileStorage
 
 from consumer.facts.messages import RefusalError, translate
 from consumer.facts.taxids import TaxIdError, to_tax_id
-from reports import standing
-from reports.export import Format
-from reports.files import Shape
+from reports.access.people import Role
+from reports.output.export import Format
+from reports.output.files import Shape
 from reports.packs import making
 from reports.packs.making import pack
 from reports.packs.proofs import Asked, ProofError, Subject, prove
@@ -21,7 +21,7 @@ from reports.pages import desk
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
 from reports.pages.words import refusal
-from reports.people import Role
+from reports.queries import standing
 
 blueprint = Blueprint("packs", __name__)
 

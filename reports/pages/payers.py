@@ -14,11 +14,11 @@ from reconcile.desk.payers import RuleState
 from reconcile.kept.snapshots import SnapshotError
 from reconcile.runs.previews import Preview, preview_payers
 from reconcile.tables.desk import PayerRule
-from reports import names
+from reports.access.people import Role
 from reports.pages import desk
 from reports.pages.protection import need
 from reports.pages.words import refusal
-from reports.people import Role
+from reports.queries import names
 
 blueprint = Blueprint("payers", __name__, url_prefix="/payers")
 

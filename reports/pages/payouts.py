@@ -10,13 +10,14 @@ from flask.typing import ResponseReturnValue
 from consumer.facts.columns import to_columns
 from reconcile.desk.ties import find_ties
 from reconcile.rules.outcomes import Code, Recon
-from reports import bank, bookkeeping, columnar, frames, standing
-from reports.asking import Condition
-from reports.catalogue import NoRunError
-from reports.columnar import Selection
+from reports.access.people import Role
+from reports.making import columnar
+from reports.making.catalogue import NoRunError
+from reports.making.columnar import Selection
 from reports.pages import desk, lists, pending, views
 from reports.pages.drawing import Bar, bars
-from reports.people import Role
+from reports.queries import bank, bookkeeping, frames, standing
+from reports.queries.asking import Condition
 from reports.shapes.build import Report
 from reports.shapes.definitions import definition_of
 from reports.shapes.spans import Row, Span

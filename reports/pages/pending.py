@@ -8,8 +8,8 @@ from sqlmodel import Session
 
 from consumer.facts.clock import local_date
 from reconcile.runs.pending import Pending, find_pending
-from reports import standing
 from reports.pages import desk
+from reports.queries import standing
 from reports.shapes.spans import Row
 
 # What a pending exception will be.

@@ -19,12 +19,12 @@ from reconcile.rules.outcomes import SEVERITIES
 from reconcile.runs.pending import Pending
 from reconcile.tables.desk import ExceptionRow
 from reconcile.tables.runs import Run
-from reports import cases, standing
 from reports.pages.pending import pending_now
+from reports.queries import cases, standing
+from reports.queries.standing import CodeTotal, StatusCount
 from reports.shapes import build
 from reports.shapes.build import Report
 from reports.shapes.spans import Row
-from reports.standing import CodeTotal, StatusCount
 
 # Reports whose rows change, and what identifies a row.
 _KEYS = {"payout-summary": "payout_id", "documents": "doc_key", "receivables": "doc_key"}

@@ -10,13 +10,13 @@ from sqlmodel import Session, col
 
 from consumer.facts.clock import day_start
 from consumer.facts.messages import translate
-from reports import attempts, keys, people, second_factor, sessions
-from reports.keys import Scope
+from reports.access import attempts, keys, people, second_factor, sessions
+from reports.access.keys import Scope
+from reports.access.people import PeopleError, Role
 from reports.pages import desk
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
 from reports.pages.words import refusal
-from reports.people import PeopleError, Role
 from reports.tables import Token, User
 
 blueprint = Blueprint("people", __name__, url_prefix="/people")

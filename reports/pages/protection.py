@@ -12,12 +12,12 @@ from flask_wtf import CSRFProtect
 from consumer.facts.addresses import Network, is_secure
 from consumer.facts.messages import Message
 from consumer.facts.store import Store
-from reports.keys import Scope, find_token
+from reports.access.keys import Scope, find_token
+from reports.access.people import Role
+from reports.access.sessions import SESSION_LASTS, user_of_session
+from reports.access.visibility import to_limit
 from reports.pages import desk
 from reports.pages.desk import BadQueryError, Person
-from reports.people import Role
-from reports.sessions import SESSION_LASTS, user_of_session
-from reports.visibility import to_limit
 
 OPEN = frozenset({
     "login.form", "login.enter", "login.ask_code", "login.give_code", "login.speak", "login.welcome", "login.accept",

@@ -16,10 +16,10 @@ from consumer.facts.work import ErrandRefusedError, run_job
 from reconcile.runs import comparison
 from reconcile.runs.comparison import Change
 from reconcile.tables.runs import Run
-from reports import run_history, standing
+from reports.access.people import Role
 from reports.pages import desk, pending
 from reports.pages.protection import available, need
-from reports.people import Role
+from reports.queries import run_history, standing
 
 blueprint = Blueprint("running", __name__, url_prefix="/reconcile")
 

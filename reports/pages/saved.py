@@ -8,21 +8,21 @@ from flask.typing import ResponseReturnValue
 from sqlmodel import Session
 
 from consumer.facts.messages import translate
-from reports import listing as listings
-from reports import standing, views
-from reports.asking import SIZES
-from reports.catalogue import NoRunError
+from reports.access.people import Role
 from reports.directory import LISTINGS
-from reports.listing import BOOKS, OPERATION
+from reports.making.catalogue import NoRunError
 from reports.pages import desk, exceptions, lists, payouts
 from reports.pages.desk import BadQueryError
 from reports.pages.login import own_address
 from reports.pages.protection import need
 from reports.pages.views import PLACES, select_shown
 from reports.pages.words import refusal
-from reports.people import Role
+from reports.queries import listing as listings
+from reports.queries import standing, views
+from reports.queries.asking import SIZES
+from reports.queries.listing import BOOKS, OPERATION
+from reports.queries.views import Setting, ViewError
 from reports.tables import SavedView
-from reports.views import Setting, ViewError
 
 blueprint = Blueprint("saved", __name__, url_prefix="/saved")
 

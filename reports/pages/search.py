@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from flask import Blueprint, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from reports.names import Reader
 from reports.pages import desk
+from reports.queries.names import Reader
 from reports.search import filling, finding
 from reports.search.finding import Hit
 from reports.search.sources import KINDS

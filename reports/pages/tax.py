@@ -20,11 +20,11 @@ from reconcile.fiscal.reading import read_world
 from reconcile.fiscal.tie_out import end_of, tie_out
 from reconcile.tables.books import LocalInvoice
 from reconcile.tables.fiscal import DeclaredFigure, FiscalDocument, RegisterRow
-from reports import fiscal
+from reports.access.people import Role
+from reports.making import fiscal
 from reports.pages import desk
 from reports.pages.protection import need
 from reports.pages.words import refusal
-from reports.people import Role
 from reports.shapes import notation
 from reports.shapes.spans import Row
 

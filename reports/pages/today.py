@@ -19,14 +19,14 @@ from reconcile.desk.payers import RuleState
 from reconcile.fiscal.calendar import Due, find_near
 from reconcile.rules.at_risk import Total
 from reconcile.tables.runs import Run
-from reports import bookkeeping, morning, operations, run_history, standing, trends
-from reports.morning import Change, News
 from reports.pages import desk, drawing, pending, pending_totals, saved
 from reports.pages.drawing import Chart
 from reports.pages.exceptions import warnings
+from reports.queries import bookkeeping, morning, operations, run_history, standing, trends
+from reports.queries.morning import Change, News
+from reports.queries.standing import StatusCount
+from reports.queries.trends import Day
 from reports.shapes import notation
-from reports.standing import StatusCount
-from reports.trends import Day
 from reports.wording import phrases
 
 blueprint = Blueprint("today", __name__)

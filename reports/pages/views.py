@@ -8,15 +8,16 @@ import pyarrow.compute as pc
 from flask import Blueprint, abort, render_template
 from flask.typing import ResponseReturnValue
 
-from reports import catalogue, columnar, standing
-from reports.asking import Asked, AskedError
-from reports.catalogue import NoRunError
-from reports.columnar import Selection
+from reports.making import catalogue, columnar
+from reports.making.catalogue import NoRunError
+from reports.making.columnar import Selection
 from reports.pages import desk, lists, pending, pending_totals
 from reports.pages.desk import BadQueryError
 from reports.pages.drawing import Bar, bars
 from reports.pages.words import refusal
-from reports.query import Query
+from reports.queries import standing
+from reports.queries.asking import Asked, AskedError
+from reports.queries.query import Query
 from reports.shapes.build import AGES, CURRENCY, Report
 from reports.shapes.definitions import definition_of
 

@@ -6,12 +6,12 @@ from flask.typing import ResponseReturnValue
 from sqlmodel import col
 
 from consumer.facts.messages import translate
+from reports.access.people import PeopleError, Role, require_user
+from reports.access.visibility import limit, to_limit
 from reports.pages import desk
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
-from reports.people import PeopleError, Role, require_user
 from reports.tables import User
-from reports.visibility import limit, to_limit
 
 blueprint = Blueprint("visibility", __name__, url_prefix="/people/connections")
 

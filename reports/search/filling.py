@@ -19,7 +19,7 @@ from consumer.facts.store import Store, Turn, batches, one_of, take_turn, to_ids
 from consumer.facts.tables.provider import Customer
 from consumer.facts.tables.types import core_of
 from reconcile.tables.books import LocalInvoiceChange, RemovedFile
-from reports import standing
+from reports.queries import standing
 from reports.search.sources import SOURCES, Context, Source
 from reports.search.words import to_line
 from reports.tables import SearchRow

@@ -20,9 +20,9 @@ from reconcile.rules.outcomes import Code
 from reconcile.tables.books import BankLine, LocalInvoice
 from reconcile.tables.desk import ExceptionRow
 from reconcile.tables.runs import PayoutResult, Run
-from reports import names
-from reports.frames import latest_runs, of_runs
-from reports.names import Reader, join_name, name_money
+from reports.queries import names
+from reports.queries.frames import latest_runs, of_runs
+from reports.queries.names import Reader, join_name, name_money
 from reports.search import words
 from reports.search.sources import to_code_word
 from reports.search.words import Term

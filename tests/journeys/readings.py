@@ -12,11 +12,12 @@ from reconcile.kept import chunks
 from reconcile.kept.records import last_run, read_summary
 from reconcile.kept.whole import bring
 from reconcile.tables.runs import Run
-from reports import catalogue, standing, windows
-from reports.catalogue import AVAILABLE, NoRunError
-from reports.dossiers import find_dossier
-from reports.export import PROFILES, to_csv
-from reports.query import Query
+from reports.making import catalogue, windows
+from reports.making.catalogue import AVAILABLE, NoRunError
+from reports.output.export import PROFILES, to_csv
+from reports.queries import standing
+from reports.queries.dossiers import find_dossier
+from reports.queries.query import Query
 from reports.shapes.spans import Span
 
 # What names the run itself, or what exactly it read.

@@ -14,8 +14,8 @@ import pytest
 
 import app
 from consumer.facts.clock import utc_now
-from reports import people
-from reports.visibility import limit
+from reports.access import people
+from reports.access.visibility import limit
 from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
 from sandbox.state.events import TYPES

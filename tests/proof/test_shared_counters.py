@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from consumer.facts.store import Store
-from reports import people
+from reports.access import people
 from tests.proof.test_wire import EVENT
 
 

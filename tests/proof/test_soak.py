@@ -24,7 +24,7 @@ from sqlmodel import func, select
 from consumer.facts import schema
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
-from reports import people
+from reports.access import people
 from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
 from sandbox.state.events import TYPES

@@ -30,9 +30,9 @@ from reconcile.rules.inputs import LINES as LINE_COLUMNS
 from reconcile.runs.ordered_closing import carry_out
 from reconcile.tables.desk import ExceptionRow
 from reconcile.tables.runs import PayoutResult, ResultChunk, Run
-from reports import people
+from reports.access import people
+from reports.access.people import Role, add_user, to_user
 from reports.pages import register
-from reports.people import Role, add_user, to_user
 from tests.merchant import settings_of
 
 FIGURES = {

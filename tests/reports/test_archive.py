@@ -19,7 +19,7 @@ from consumer.facts.work import Completion
 from reconcile.tables.closing import Period
 from reconcile.tables.desk import ExceptionRow
 from reports import archive
-from reports.listing import Wanted
+from reports.queries.listing import Wanted
 from reports.tables import ReportFile
 
 NOW = datetime(2026, 10, 9, 6, 30, tzinfo=UTC)

@@ -12,10 +12,11 @@ from sqlmodel import col
 from consumer.facts.installation import Installation
 from reconcile.tables.desk import ExceptionRow
 from reconcile.tables.runs import Run
-from reports import catalogue, columnar, sheet, windows
-from reports.export import PROFILES, to_csv
+from reports import sheet
+from reports.making import catalogue, columnar, windows
+from reports.output.export import PROFILES, to_csv
 from reports.pages.views import add_up_ages
-from reports.query import Query, calendars_of
+from reports.queries.query import Query, calendars_of
 
 # A Tuesday and a Wednesday that the merchant's banks were shut, within the age of what was opened before.
 SHUT = "holidays cl +2026-10-06 +2026-10-07"

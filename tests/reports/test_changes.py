@@ -9,8 +9,8 @@ import pytest
 from consumer.facts.installation import Installation
 from consumer.facts.tables.sync import Drift
 from reconcile.tables.runs import PayoutResult, RunFinding
-from reports import catalogue
-from reports.query import Query
+from reports.making import catalogue
+from reports.queries.query import Query
 from reports.shapes.spans import Span
 from reports.wording.cells import in_english
 

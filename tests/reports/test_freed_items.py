@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from consumer.facts.installation import Installation
 from cuadre import Commands
-from reports import catalogue, windows
-from reports.query import Query
+from reports.making import catalogue, windows
+from reports.queries.query import Query
 from reports.shapes.spans import Span
 from tests.reconcile.conftest import World
 

@@ -9,9 +9,9 @@ import pytest
 import sqlalchemy as sa
 
 from consumer.facts.store import Store
-from reports import keys, people
-from reports.keys import LinkOverError
-from reports.people import PeopleError, Role
+from reports.access import keys, people
+from reports.access.keys import LinkOverError
+from reports.access.people import PeopleError, Role
 from reports.tables import AuditEntry, User
 
 NOW = datetime(2026, 10, 8, 12, 0, tzinfo=UTC)

@@ -13,8 +13,9 @@ from sqlmodel import Session, col
 from consumer.facts.installation import Installation
 from reconcile.kept import chunks, records
 from reconcile.tables.runs import PayoutResult, ResultChunk, Run
-from reports import catalogue, standing, windows
-from reports.query import Query
+from reports.making import catalogue, windows
+from reports.queries import standing
+from reports.queries.query import Query
 
 TODAY = date(2026, 10, 8)
 

@@ -12,10 +12,10 @@ import sqlalchemy as sa
 from consumer.facts.installation import Installation
 from consumer.facts.store import Turn, take_turn
 from reports import archive, orders
-from reports.export import Format
-from reports.files import Shape
 from reports.orders import State, TooManyOrdersError
-from reports.query import Query
+from reports.output.export import Format
+from reports.output.files import Shape
+from reports.queries.query import Query
 from reports.tables import ReportFile, ReportOrder
 
 NOW = datetime(2026, 10, 8, 12, 0, tzinfo=UTC)

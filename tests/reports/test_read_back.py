@@ -12,9 +12,9 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from reports import files
-from reports.export import Format
-from reports.files import Shape
+from reports.output import files
+from reports.output.export import Format
+from reports.output.files import Shape
 from reports.shapes import build
 from reports.shapes.build import Report
 from reports.shapes.definitions import CATALOGUE

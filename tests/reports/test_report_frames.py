@@ -14,7 +14,7 @@ from consumer.facts.installation import Installation
 from reconcile.kept import chunks, extracts
 from reconcile.tables.desk import ExceptionRow
 from reconcile.tables.runs import ResultChunk
-from reports import frames
+from reports.queries import frames
 from reports.shapes.spans import WHOLE, Span
 
 TODAY = date(2026, 10, 8)

@@ -9,10 +9,11 @@ from sqlmodel import col
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from reconcile.tables.desk import ExceptionRow
-from reports import files, sheet
-from reports.export import Format
-from reports.files import Shape
-from reports.people import Role, invite_user
+from reports import sheet
+from reports.access.people import Role, invite_user
+from reports.output import files
+from reports.output.export import Format
+from reports.output.files import Shape
 
 TODAY = date(2026, 10, 8)
 ROW = {

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from reports.cases import compare_candidates
+from reports.queries.cases import compare_candidates
 
 PAYMENT: dict[str, Any] = {"customer_tax_id": "11111111-1", "order_ref": "P-2"}
 

@@ -11,11 +11,12 @@ from flask.testing import FlaskClient
 from sqlmodel import Session
 
 from consumer.facts.installation import Installation
-from reports import catalogue, files
 from reports.commands.report import report
-from reports.export import Format
+from reports.making import catalogue
+from reports.output import files
+from reports.output.export import Format
 from reports.pages import register
-from reports.query import Query
+from reports.queries.query import Query
 
 
 @pytest.fixture

@@ -28,9 +28,9 @@ from consumer.facts import schema
 from consumer.facts.columns import Kind
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store
-from reports import files
-from reports.export import Format
-from reports.files import Shape
+from reports.output import files
+from reports.output.export import Format
+from reports.output.files import Shape
 from reports.shapes import build
 from reports.shapes.build import CURRENCY, Report
 from reports.shapes.definitions import CATALOGUE

@@ -26,7 +26,7 @@ from consumer.facts.store import Store
 from consumer.facts.tables.provider import PaymentIntent, Payout
 from consumer.facts.tables.types import core_of
 from reconcile.tables.books import BankLine, LocalInvoice
-from reports.names import Reader
+from reports.queries.names import Reader
 from reports.search import filling
 from reports.search.finding import find
 from reports.search.sources import KINDS

@@ -20,7 +20,7 @@ from reconcile.rules.inputs import LINES as LINE_COLUMNS
 from reconcile.runs.publication import insert_results
 from reconcile.tables.desk import ExceptionRow
 from reconcile.tables.runs import ResultChunk, Run, RunFinding
-from reports.people import Role, add_user, to_user
+from reports.access.people import Role, add_user, to_user
 
 _A_CHUNK = 10_000
 _ZONE = "America/Santiago"

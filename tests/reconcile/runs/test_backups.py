@@ -29,7 +29,7 @@ from consumer.facts.work import WorkError
 from consumer.webhooks.keyring import NewSecret, keep_secret
 from reconcile.kept import snapshots
 from reconcile.runs.proof import prove
-from reports import second_factor
+from reports.access import second_factor
 from tests.databases import make_database
 from tests.merchant import environ_of, row_of, start_apart
 

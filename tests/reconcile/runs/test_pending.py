@@ -19,7 +19,7 @@ from reconcile.runs import comparison, pending
 from reconcile.runs.pending import Pending, find_pending
 from reconcile.tables.desk import ExceptionRow
 from reconcile.tables.runs import Run
-from reports.standing import find_payouts
+from reports.queries.standing import find_payouts
 from tests.thoroughness import for_run
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.migrating import alembic_config
 from consumer.facts.store import Store
 from cuadre import Commands
-from reports.people import Role, add_user, to_user
+from reports.access.people import Role, add_user, to_user
 from reports.tables import AuditEntry, User
 
 BETO = "beto@tienda.test"

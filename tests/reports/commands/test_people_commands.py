@@ -12,8 +12,8 @@ from sqlmodel import col
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from cuadre import Commands
-from reports import keys, people, second_factor, sessions
-from reports.people import LoginRefusedError, Role
+from reports.access import keys, people, second_factor, sessions
+from reports.access.people import LoginRefusedError, Role
 from reports.tables import AuditEntry, SecondFactor, Token
 
 LUZ, PASSWORD = "luz@tienda.test", "una clave larga"

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from cuadre import Commands
-from reports.people import login
+from reports.access.people import login
 
 Run = Callable[..., Result]
 

@@ -20,10 +20,11 @@ from reconcile.books.invoices import import_invoices
 from reconcile.tables.books import LocalInvoice
 from reconcile.tables.closing import PeriodAdjustment
 from reconcile.tables.runs import Run
-from reports import catalogue, files
-from reports.export import Format
-from reports.files import Shape
-from reports.query import Query
+from reports.making import catalogue
+from reports.output import files
+from reports.output.export import Format
+from reports.output.files import Shape
+from reports.queries.query import Query
 from reports.tables import AuditEntry, SavedView
 from tests.merchant import row_of, rows_of
 from tests.reconcile.conftest import World

@@ -13,7 +13,7 @@ from consumer.facts.tables.sync import StatementDocument
 from reconcile.tables.desk import Attachment
 from reports import archive
 from reports.erasing.erase import erase_again
-from reports.files import Shape
+from reports.output.files import Shape
 from reports.packs.making import Asked, pack
 from reports.packs.verifying import verify
 from reports.tables import ReportFile

@@ -21,10 +21,10 @@ from consumer.facts.store import Store
 from cuadre import Commands
 from reconcile.desk.decisions import Signature
 from reconcile.runs.close_period import close_period
+from reports.access.people import Role, add_user, to_user
 from reports.commands import packs
 from reports.packs.verifying import verify
 from reports.pages import packs as pages
-from reports.people import Role, add_user, to_user
 from tests.databases import Databases
 from tests.merchant import ROOT, environ_of, row_of, settings_of
 from tests.reconcile.conftest import Prepare, World

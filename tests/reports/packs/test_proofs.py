@@ -13,12 +13,12 @@ from flask.testing import FlaskClient
 from consumer.facts.installation import Installation
 from cuadre import Commands
 from reconcile.tables.desk import Attachment
-from reports import frames
-from reports.names import name_merchant
 from reports.packs import proofs
 from reports.packs.manifest import to_text
 from reports.packs.proofs import Asked, ProofError, Subject, prove
 from reports.packs.verifying import ChangedError, verify
+from reports.queries import frames
+from reports.queries.names import name_merchant
 from reports.shapes.spans import Span
 from tests.merchant import settings_of
 

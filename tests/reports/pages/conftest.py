@@ -23,10 +23,10 @@ from consumer.facts.tables.provider import Dispute, PaymentIntent
 from reconcile.tables.books import BankFile, LocalInvoice
 from reconcile.tables.closing import ClosedFigure, Period, PeriodAdjustment
 from reconcile.tables.desk import PayerRule, PayerRuleChange
+from reports.access.people import Role, add_user, to_user
 from reports.directory import LISTINGS
-from reports.listing import BOOKS, OPERATION
 from reports.pages.views import PLACES
-from reports.people import Role, add_user, to_user
+from reports.queries.listing import BOOKS, OPERATION
 from tests.merchant import settings_of
 from tests.reports.conftest import EMAIL, FINISHED, PASSWORD, keep_everything, to_mexico
 

@@ -11,10 +11,10 @@ from werkzeug.test import TestResponse
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
-from reports import keys
-from reports.keys import Scope, create_token, revoke_token
+from reports.access import keys
+from reports.access.keys import Scope, create_token, revoke_token
+from reports.access.people import Role, add_user, to_user
 from reports.pages.desk import EXTENSION
-from reports.people import Role, add_user, to_user
 from reports.tables import LoginFailure
 
 # Everything that answers without a login; a new route is shut until it is added here.

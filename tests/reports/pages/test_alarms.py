@@ -17,8 +17,8 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.tables.alarms import Alarm, AlarmMessage
 from reconcile.tables.desk import ExceptionRow
+from reports.access.people import Role, add_user, note, to_user
 from reports.alarms import BREAK_GLASS, find_headline, find_signals
-from reports.people import Role, add_user, note, to_user
 from reports.tables import AuditEntry
 from tests.merchant import settings_of
 

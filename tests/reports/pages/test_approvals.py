@@ -24,8 +24,8 @@ from reconcile.desk.decisions import Adjustment, Pair, Signature
 from reconcile.tables.books import LocalInvoice
 from reconcile.tables.closing import Period
 from reconcile.tables.desk import Decision, PayerRule
-from reports.keys import Scope, create_token
-from reports.people import Role, add_user, disable_user, require_user, to_user
+from reports.access.keys import Scope, create_token
+from reports.access.people import Role, add_user, disable_user, require_user, to_user
 from tests.merchant import settings_of
 from tests.reconcile.conftest import World
 from tests.reports.conftest import close_here

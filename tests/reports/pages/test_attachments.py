@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from reconcile.tables.desk import Attachment, ExceptionChange
-from reports.people import Role, add_user, to_user
+from reports.access.people import Role, add_user, to_user
 from tests.reports.pages.looking import kept, text_in, text_of
 
 CASE = "/exceptions/main/00aa00aa00aa00aa"

@@ -13,7 +13,7 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.tables.provider import PayoutItem
 from reconcile.tables.books import BankLine, InvoiceFile, LocalInvoice, ProviderFee
-from reports.people import Role, add_user, to_user
+from reports.access.people import Role, add_user, to_user
 from tests.reports.pages.looking import kept, text_in
 
 Csrf = Callable[..., str]

@@ -10,7 +10,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
-from reports import catalogue, keys
+from reports.access import keys
+from reports.making import catalogue
 from tests.reports.pages.conftest import PATIENCE
 
 Enter = Callable[..., Page]

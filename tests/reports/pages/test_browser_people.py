@@ -6,7 +6,7 @@ from collections.abc import Callable
 from playwright.sync_api import Browser, Page, expect
 
 from consumer.facts.clock import utc_now
-from reports import second_factor
+from reports.access import second_factor
 from tests.reports.pages.conftest import PATIENCE
 
 EVA, FIRST, SECOND = "eva@tienda.test", "una clave de eva", "otra clave de eva"

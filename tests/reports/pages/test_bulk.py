@@ -12,7 +12,7 @@ from sqlmodel import col, select
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from reconcile.tables.desk import Decision, ExceptionRow
-from reports.people import Role, add_user, to_user
+from reports.access.people import Role, add_user, to_user
 from tests.reports.pages.looking import kept, text_in
 
 Csrf = Callable[..., str]

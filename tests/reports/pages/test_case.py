@@ -17,9 +17,9 @@ from consumer.facts.tables.provider import PaymentIntent
 from reconcile.tables.books import LocalInvoice
 from reconcile.tables.desk import Decision, ExceptionRow
 from reconcile.tables.runs import ResultChunk
+from reports.access.people import Role, add_user, invite_user, to_user
 from reports.directory import LISTINGS
-from reports.listing import Wanted
-from reports.people import Role, add_user, invite_user, to_user
+from reports.queries.listing import Wanted
 from tests.reports.conftest import DOCUMENTS, LINES, keep_results, take_out_of
 from tests.reports.pages.looking import kept, text_of
 

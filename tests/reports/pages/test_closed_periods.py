@@ -15,7 +15,7 @@ from consumer.facts.installation import Connection, Installation
 from consumer.jobs.processes import Answer
 from reconcile.tables.closing import ClosedFigure, ClosingOrder, Period, PeriodAdjustment
 from reconcile.tables.runs import Run
-from reports.people import Role, add_user, to_user
+from reports.access.people import Role, add_user, to_user
 from tests.reports.conftest import close_here
 from tests.reports.pages.looking import kept, text_in
 

@@ -10,8 +10,8 @@ from sqlmodel import col
 from consumer.facts.installation import Installation
 from reconcile.kept.chunks import DamagedRowsError
 from reconcile.tables.runs import ResultChunk
-from reports import catalogue
-from reports.query import Query
+from reports.making import catalogue
+from reports.queries.query import Query
 
 _SPOILT = b"PAR1 of another day PAR1"
 

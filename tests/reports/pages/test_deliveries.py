@@ -12,8 +12,8 @@ from flask.testing import FlaskClient
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from reconcile.tables.books import BankLine, ExchangeRate, InvoiceFile, LocalInvoice
-from reports.keys import Scope, create_token
-from reports.people import Role
+from reports.access.keys import Scope, create_token
+from reports.access.people import Role
 from tests.reports.pages.looking import kept
 
 HEAD = "doc_type,series,folio,issue_date,customer_tax_id,customer_name,net,vat,total,currency,status"

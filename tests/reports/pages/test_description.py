@@ -12,8 +12,8 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
-from reports.keys import Scope, create_token
-from reports.people import Role
+from reports.access.keys import Scope, create_token
+from reports.access.people import Role
 from tests.describing import check_description
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY", "ODD")

@@ -15,7 +15,7 @@ from consumer import errands
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.tables.provider import Dispute
-from reports.people import Role, add_user, to_user
+from reports.access.people import Role, add_user, to_user
 from sandbox.serve import RunningSandbox
 from sandbox.state.happening import Happening
 from tests.merchant import settings_of

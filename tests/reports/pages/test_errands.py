@@ -10,7 +10,7 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.tables.inbox import Event
 from consumer.facts.work import ErrandRefusedError, Errands
-from reports.people import Role, add_user, to_user
+from reports.access.people import Role, add_user, to_user
 
 Csrf = Callable[..., str]
 MakeApp = Callable[..., Flask]

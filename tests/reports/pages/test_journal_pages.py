@@ -10,7 +10,7 @@ from sqlmodel import select
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from reconcile.tables.closing import JournalExport, Period
-from reports.people import Role, add_user, to_user
+from reports.access.people import Role, add_user, to_user
 from tests.reports.pages.looking import text_in
 
 Csrf = Callable[..., str]

@@ -16,7 +16,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.messages import is_translated
 from consumer.facts.store import Store
 from consumer.facts.tables.provider import Payout
-from reports.people import Role, add_user, to_user
+from reports.access.people import Role, add_user, to_user
 from tests.merchant import settings_of
 from tests.reports.conftest import EMAIL, FINISHED, PASSWORD, to_mexico
 from tests.reports.pages.conftest import pages_of

@@ -14,7 +14,7 @@ from sqlmodel import col
 from consumer.facts.installation import Installation
 from reconcile.tables.desk import ExceptionRow
 from reconcile.tables.runs import ResultChunk
-from reports.people import Role, add_user, to_user
+from reports.access.people import Role, add_user, to_user
 from reports.tables import SavedView
 from tests.reports.conftest import DOCUMENTS, FINISHED, LINES, keep_results, take_out_of
 from tests.reports.pages.looking import kept, text_of

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.tables.alarms import AlarmMessage
-from reports.people import Role, add_user, to_user
+from reports.access.people import Role, add_user, to_user
 from tests.reports.pages.looking import kept
 
 CASE = "/exceptions/main/00aa00aa00aa00aa"

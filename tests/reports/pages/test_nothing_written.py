@@ -8,9 +8,9 @@ from flask.testing import FlaskClient
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
-from reports import sessions
-from reports.keys import Scope, create_token
-from reports.people import Role
+from reports.access import sessions
+from reports.access.keys import Scope, create_token
+from reports.access.people import Role
 from tests.databases import forbid_writing
 
 pytestmark = pytest.mark.both_databases

@@ -26,12 +26,12 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.settings import ConfigError
 from cuadre import Commands
-from reports import identities, people
-from reports.identities import find_role
+from reports.access import identities, people
+from reports.access.identities import find_role
+from reports.access.people import Role, add_user, to_user
+from reports.access.trail import hand_on
 from reports.pages import desk
-from reports.people import Role, add_user, to_user
 from reports.tables import AuditEntry, User
-from reports.trail import hand_on
 from sandbox.serve import RunningSandbox
 from tests.databases import forbid_writing
 from tests.merchant import settings_of

@@ -14,8 +14,8 @@ from werkzeug.test import TestResponse
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store
-from reports import people, second_factor
-from reports.people import Role, Visitor
+from reports.access import people, second_factor
+from reports.access.people import Role, Visitor
 from reports.tables import RecoveryCode, SecondFactor, User
 
 LUZ, PASSWORD, NEW = "luz@tienda.test", "otra clave larga", "una clave nueva"

@@ -14,7 +14,7 @@ from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
 from consumer.jobs import ticks
 from consumer.jobs.processes import Answer
-from reports.people import Role, add_user, to_user
+from reports.access.people import Role, add_user, to_user
 
 Csrf = Callable[..., str]
 JOB = "reconcile:main"

@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from reconcile.tables.desk import Decision, ExceptionRow
-from reports.people import Role, add_user, to_user
+from reports.access.people import Role, add_user, to_user
 
 Csrf = Callable[..., str]
 

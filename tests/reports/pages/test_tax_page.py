@@ -19,9 +19,9 @@ from reconcile.fiscal.witnesses import World as Witnesses
 from reconcile.runs.run import run
 from reconcile.runs.tax_list import list_tax
 from reconcile.tables.books import InvoiceFile
+from reports.access.people import Role, add_user, to_user
 from reports.alarms import find_signals
-from reports.fiscal import to_vouchers
-from reports.people import Role, add_user, to_user
+from reports.making.fiscal import to_vouchers
 from tests.merchant import settings_of
 from tests.reconcile.conftest import World
 from tests.reports.conftest import EMAIL, FINISHED, PASSWORD

@@ -13,8 +13,8 @@ from consumer.facts.messages import LANGUAGES, is_translated
 from consumer.facts.tables.inbox import Event, EventConflict
 from consumer.facts.tables.jobs import Tick
 from consumer.facts.tables.sync import Lateness, Window
-from reports import catalogue
 from reports.directory import LISTINGS
+from reports.making import catalogue
 from reports.pages.views import PLACES
 from tests.reports.pages.looking import text_of
 

@@ -22,15 +22,16 @@ from consumer.facts.tables.alarms import AlarmMessage
 from consumer.facts.tables.jobs import Tick
 from consumer.facts.tables.sync import Window
 from reconcile.tables.runs import PayoutResult
-from reports import archive, catalogue
+from reports import archive
+from reports.access.keys import Scope, create_token
+from reports.access.people import Role, add_user, to_user
+from reports.access.visibility import limit_token
 from reports.directory import LISTINGS
-from reports.keys import Scope, create_token
+from reports.making import catalogue
 from reports.pages import token_check
 from reports.pages.views import PLACES
-from reports.people import Role, add_user, to_user
 from reports.search import filling
 from reports.tables import ReportOrder
-from reports.visibility import limit_token
 from tests.merchant import settings_of
 from tests.reports.conftest import SUMMARY
 

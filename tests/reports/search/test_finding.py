@@ -14,7 +14,7 @@ from consumer.facts.store import Store
 from consumer.facts.tables.provider import Customer, Institution, PaymentIntent, Payout, PayoutItem, Refund
 from reconcile.tables.books import BankLine, LocalInvoice, LocalInvoiceChange, RemovedFile
 from reconcile.tables.desk import ExceptionRow
-from reports.names import Reader
+from reports.queries.names import Reader
 from reports.search import filling, finding
 from reports.search.finding import Hit, find
 from reports.search.sources import KINDS

@@ -13,10 +13,11 @@ from consumer.facts.installation import Installation
 from consumer.facts.messages import Message
 from consumer.facts.tables.provider import Institution
 from reconcile.tables.runs import Run
-from reports import catalogue, files
-from reports.export import Format
-from reports.files import Shape
-from reports.query import Query
+from reports.making import catalogue
+from reports.output import files
+from reports.output.export import Format
+from reports.output.files import Shape
+from reports.queries.query import Query
 from reports.shapes import build
 from reports.shapes.build import Report
 from reports.shapes.definitions import CATALOGUE

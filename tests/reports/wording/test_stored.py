@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from consumer.facts.messages import Message, parse_message
-from reports.export import to_json_rows
+from reports.output.export import to_json_rows
 from reports.shapes import build
 from reports.shapes.build import Report
 from reports.shapes.definitions import CATALOGUE

@@ -1,0 +1,186 @@
+"""Lines of the accounts payouts go to, as the newest runs read them: what each pays, and what none explains."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import NamedTuple, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import sqlalchemy as sa
+from sqlmodel import Session, col
+
+from reconcile.desk.ties import share_of
+from reconcile.kept import chunks, extracts
+from reconcile.tables.books import BankFile, BankLine
+from reconcile.tables.desk import Decision
+from reconcile.tables.runs import Run
+from reports.queries import frames
+from reports.queries.frames import Part
+from reports.queries.listing import PAGE_ROWS, Page
+from reports.shapes.spans import Row, Span
+
+STATES = ("unexplained", "explained")
+_NEAREST = 20
+_OWN = ("file", "tied_by", "tied_reason")
+# By connection, the payouts that lines will bring because of what was decided since the run.
+Later: TypeAlias = Mapping[str, Mapping[str, str | None]]
+_NOTHING: Later = {}
+
+
+@dataclass(frozen=True, slots=True)
+class LineFilter:
+    state: str = ""
+    account: str = ""
+    search: str = ""
+    span: Span = field(default_factory=Span)
+
+
+class Sum(NamedTuple):
+    """What lines of one currency come to."""
+
+    currency: str
+    lines: int
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """One page of lines, newest first; the accounts there are, and sums of all that was asked for."""
+
+    page: Page[Row]
+    accounts: Sequence[str]
+    sums: Sequence[Sum]
+    unexplained: Sequence[Sum]
+
+
+def bank_tables(session: Session, runs: Sequence[Run], span: Span) -> Iterator[Part]:
+    """Read the lines of each run with the columns of the report."""
+    for run in frames.in_order(runs):
+        table = extracts.read(session, run, chunks.BANK)
+        masks = chunks.day_masks(table["bank_day"].cast(pa.timestamp("us")), span.since, span.until)
+        yield run.connection, complete(session, run.connection, chunks.filter_rows(table, masks))
+
+
+def complete(session: Session, connection: str, table: pa.Table) -> pa.Table:
+    """Add the file each line stands in, and who tied it to its payout."""
+    ids = list(dict.fromkeys(table["file_line_id"].drop_null().to_pylist()))
+    files, ties = _name_files(session, connection, ids), _find_ties(session, connection)
+    payouts, lines, twins = (table[name].to_pylist() for name in ("payout_id", "movement_id", "file_line_id"))
+    tied = [
+        ties.get((payout or "", line), ties.get((payout or "", twin or ""), (None, None)))
+        for payout, line, twin in zip(payouts, lines, twins, strict=True)
+    ]
+    columns = [
+        [files.get(line) for line in table["file_line_id"].to_pylist()],
+        [author for author, _ in tied],
+        [reason for _, reason in tied],
+    ]
+    for name, values in zip(_OWN, columns, strict=True):
+        table = table.append_column(name, pa.array(values, pa.string()))
+    return table
+
+
+def _name_files(session: Session, connection: str, ids: Sequence[str]) -> Mapping[str, str]:
+    """Name the files of some lines; beyond a page's worth of lines all of them are read."""
+    same = sa.and_(col(BankFile.connection) == BankLine.connection, col(BankFile.sha256) == BankLine.file_sha256)
+    query = sa.select(col(BankLine.id), col(BankFile.name)).join(BankFile, same)
+    query = query.where(col(BankLine.connection) == connection)
+    if len(ids) <= PAGE_ROWS:
+        query = query.where(col(BankLine.id).in_(ids))
+    return {row[0]: row[1] for row in session.execute(query)}
+
+
+def _find_ties(session: Session, connection: str) -> Mapping[tuple[str, str], tuple[str, str]]:
+    """Find the payouts that people tied to a line: both are named where other decisions name payment and document."""
+    mine = (col(Decision.connection) == connection, col(Decision.undone_by).is_(None), col(Decision.kind) == "tie")
+    query = sa.select(col(Decision.resource_id), col(Decision.doc_key), col(Decision.author), col(Decision.reason))
+    return {(payout, line): (author, reason) for payout, line, author, reason in session.execute(query.where(*mine))}
+
+
+def find_lines(session: Session, runs: Sequence[Run], asked: LineFilter, number: int, later: Later = _NOTHING) -> Lines:
+    """Read one page of the lines asked for, newest first, with the payouts they will bring, where those change."""
+    parts = [_read(session, run, later) for run in frames.in_order(runs)]
+    whole = pa.concat_tables(parts) if parts else None
+    if whole is None:
+        return Lines(Page([], number, 0), (), (), ())
+    accounts = sorted(name for name in whole["account_last4"].unique().to_pylist() if name)
+    chosen = chunks.filter_rows(whole, _masks(whole, asked))
+    order = [("bank_day", "descending"), ("movement_id", "ascending")]
+    page = chosen.sort_by(order).slice((number - 1) * PAGE_ROWS, PAGE_ROWS)
+    found = (row for run in runs for row in _complete_rows(session, run.connection, page))
+    rows = sorted(sorted(found, key=itemgetter("movement_id")), key=itemgetter("bank_day"), reverse=True)
+    open_lines = chosen.filter(pc.is_null(chosen["payout_id"]))
+    return Lines(Page(rows, number, chosen.num_rows), accounts, _add_up(chosen), _add_up(open_lines))
+
+
+def find_line(session: Session, run: Run, movement_id: str, later: Later = _NOTHING) -> Row | None:
+    table = _read(session, run, later)
+    found = table.filter(pc.equal(table["movement_id"], movement_id))
+    return next(_complete_rows(session, run.connection, found.slice(0, 1)), None)
+
+
+def find_free_lines(session: Session, run: Run, payout: Row, later: Later) -> list[Row]:
+    """Find the lines that a person may tie a payout to: they bring none, and their amount is near enough."""
+    lines = _read(session, run, later)
+    free = lines.filter(pc.and_(pc.is_null(lines["payout_id"]), pc.equal(lines["currency"], payout["currency"])))
+    paid = payout["payout_amount"]
+    return list(chunks.to_rows(_find_nearest(free, "amount_signed", paid, paid * share_of(run), "movement_id")))
+
+
+def find_candidates(session: Session, run: Run, line: Row, later: Later) -> list[Row]:
+    """Find the payouts that a person may tie a line to: no line shows them, and their amount is near enough."""
+    payouts = extracts.read(session, run, chunks.PAYOUT)
+    is_free = pc.and_(pc.is_null(payouts["bank_movement_id"]), pc.equal(payouts["status"], "succeeded"))
+    free = payouts.filter(pc.and_(is_free, pc.equal(payouts["currency"], line["currency"])))
+    taken = pa.array([payout for payout in later.get(run.connection, {}).values() if payout], pa.string())
+    free = free.filter(pc.invert(pc.is_in(free["payout_id"], value_set=taken)))
+    most = pc.multiply(free["payout_amount"], share_of(run))
+    nearest = _find_nearest(free, "payout_amount", line["amount_signed"], most, "payout_id").to_pylist()
+    return [{**row, "connection": run.connection} for row in nearest]
+
+
+def _find_nearest(table: pa.Table, column: str, amount: int, most: float | pa.ChunkedArray, identity: str) -> pa.Table:
+    """Return the nearest rows of those that differ by a hundredth of `most` at most."""
+    far = table.append_column("far", pc.abs(pc.subtract(table[column], amount)))
+    far = far.filter(pc.less_equal(pc.multiply(far["far"], 100), most))
+    return far.sort_by([("far", "ascending"), (identity, "ascending")]).slice(0, _NEAREST)
+
+
+def _read(session: Session, run: Run, later: Later) -> pa.Table:
+    """Read the lines of a run, each with the payout it will bring; `pending` marks those that change."""
+    table, changed = extracts.read(session, run, chunks.BANK), later.get(run.connection, {})
+    lines = table["movement_id"].to_pylist()
+    if changed:
+        brought = zip(lines, table["payout_id"].to_pylist(), strict=True)
+        payouts = pa.array([changed.get(line, payout) for line, payout in brought], pa.string())
+        table = table.set_column(table.schema.get_field_index("payout_id"), "payout_id", payouts)
+    table = table.append_column("pending", pa.array(["changes" if line in changed else None for line in lines]))
+    return table.append_column("connection", pa.array([run.connection] * table.num_rows, pa.string()))
+
+
+def _masks(table: pa.Table, asked: LineFilter) -> list[pa.Array]:
+    masks = chunks.day_masks(table["bank_day"].cast(pa.timestamp("us")), asked.span.since, asked.span.until)
+    if asked.state:
+        is_open = pc.is_null(table["payout_id"])
+        masks.append(is_open if asked.state == "unexplained" else pc.invert(is_open))
+    if asked.account:
+        masks.append(pc.equal(table["account_last4"], asked.account).fill_null(False))
+    if asked.search:
+        holds = [
+            pc.match_substring(table[name], asked.search, ignore_case=True).fill_null(False)
+            for name in ("description", "reference", "payout_id")
+        ]
+        masks.append(pc.or_(pc.or_(holds[0], holds[1]), holds[2]))
+    return masks
+
+
+def _complete_rows(session: Session, connection: str, table: pa.Table) -> Iterator[Row]:
+    own = table.filter(pc.equal(table["connection"], connection))
+    return chunks.to_rows(complete(session, connection, own))
+
+
+def _add_up(table: pa.Table) -> list[Sum]:
+    groups = table.group_by("currency").aggregate([("amount_signed", "sum"), ("amount_signed", "count")]).to_pylist()
+    sums = [Sum(row["currency"], row["amount_signed_count"], row["amount_signed_sum"]) for row in groups]
+    return sorted(sums)

@@ -1,4 +1,4 @@
-"""Totals, cards and counts with a decision that waits: as the next run says them, beside those of the last one."""
+"""Totals, cards and counts with a decision that waits: as the next run says them, next to those of the last one."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def reconcile(installation: Installation) -> None:
 
 @pytest.mark.both_databases
 def test_a_decision_counts_in_every_total_at_once(reader: FlaskClient, installation: Installation) -> None:
-    """Today, the work list, receivables and documents say what the next run says, beside what the last one said."""
+    """Today, the work list, receivables and documents say what the next run says, next to what the last one said."""
     assert "Excepciones abiertas 3 Monto en riesgo CLP $10.000 3 excepciones" in text_of(reader, "/")
     with installation.store.transaction() as session:
         decisions.match(session, PAIR, sign())
@@ -58,7 +58,7 @@ def test_a_decision_counts_in_every_total_at_once(reader: FlaskClient, installat
     assert "Total CLP 3.000 Con las elegidas" in without_document
     owed = text_of(reader, "/view/receivables")
     assert "Días de mora Saldo 1-30 4.000 Por cobrar 4.000" in owed
-    assert "05-09-2026 0 15 CLP Pagado pendiente 3.000" in owed
+    assert "Factura electrónica 1 cl:33::1 0 15 Ana 05-09-2026 CLP Pagado pendiente 3.000" in owed
     assert "Total CLP 7.000 7.000 0 0 Con lo pendiente CLP 4.000 7.000 3.000 0" in owed
     assert "1 fila" in text_of(reader, "/view/documents?outcome=pagado")
     reconcile(installation)
@@ -74,7 +74,7 @@ def test_what_will_be_owed_again_is_among_what_is_owed(reader: FlaskClient, inst
     with installation.store.transaction() as session:
         decisions.withdraw(session, PAIR, sign())
     owed = text_of(reader, "/view/receivables")
-    assert "Factura electrónica 1 cl:33::1 Ana 05-09-2026 3.000 15 CLP Vencido pendiente" in owed
+    assert "Factura electrónica 1 cl:33::1 3.000 15 Ana 05-09-2026 CLP Vencido pendiente" in owed
     assert "Total CLP 4.000 4.000 0 0 Con lo pendiente CLP 7.000 7.000 0 0 2 filas" in owed
     assert "Total CLP 4.000 Con lo pendiente CLP 10.000" in text_of(reader, "/exceptions")
 

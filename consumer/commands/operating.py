@@ -36,7 +36,7 @@ def doctor_command(withheld_by: WithheldBy, addresses: AddressesOf = knows_no_ad
     """Make the command of what it may not import: what runs withhold, and from where people came."""
 
     @click.command()
-    @connection_option("all")
+    @connection_option()
     @json_option
     @click.pass_obj
     def doctor(open_installation: OpenInstallation, *, connection_name: str | None, as_json: bool) -> None:

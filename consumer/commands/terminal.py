@@ -255,14 +255,16 @@ def limit_option(command: Command) -> Command:
     return click.option("--limit", type=click.IntRange(1, _MOST_ROWS), help="Print only the newest N.")(command)
 
 
-def connection_option(scope: str, default: str | None = None) -> Callable[[Command], Command]:
+def connection_option(default: str | None = None) -> Callable[[Command], Command]:
+    """Name one connection; without a default the command covers all."""
+    scope = default or "all"
     return click.option("--connection", "connection_name", default=default, help=f"One connection (default {scope}).")
 
 
 def on_connection(command: Callable[..., None]) -> Callable[..., None]:
     """Call a command with the installation and the connection it is about: the one named, else `main`."""
 
-    @connection_option("main", "main")
+    @connection_option("main")
     @click.pass_obj
     @wraps(command)
     def with_connection(open_installation: OpenInstallation, /, *, connection_name: str, **options: object) -> None:
@@ -275,7 +277,7 @@ def on_connection(command: Callable[..., None]) -> Callable[..., None]:
 def on_connections(command: Callable[..., None]) -> Callable[..., None]:
     """Call a command with the installation and the connections it is about: the one named, else all."""
 
-    @connection_option("all")
+    @connection_option()
     @click.pass_obj
     @wraps(command)
     def with_all(open_installation: OpenInstallation, /, *, connection_name: str | None, **options: object) -> None:

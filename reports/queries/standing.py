@@ -67,6 +67,23 @@ class ExceptionFilter:
     reopening: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Later:
+    """What will become of exceptions in a list of one state: columns that change by id, and those that are new."""
+
+    state: str
+    changed: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    opened: Mapping[str, Sequence[Stake]]
+
+    def find(self, connection: str, identity: str, stake: Stake) -> Stake | None:
+        """Return an exception as it will be; None if it leaves the list."""
+        moved = self.changed.get(connection, {}).get(identity, {})
+        is_closed = moved.get("resolved_on") is not None
+        if "resolved_on" in moved and self.state != "all" and is_closed == (self.state == "open"):
+            return None
+        return stake._replace(**{name: moved[name] for name in moved.keys() & set(Stake._fields)})
+
+
 def runs_now(session: Session, connections: Sequence[str], today: date) -> list[Run]:
     return latest_runs(session, connections, today=today)
 
@@ -110,15 +127,13 @@ def _show_exception(row: ExceptionRow) -> Row:
     return shown | {"exception_id": row.id, "fact_on": row.aged_from, "age_business_days": None}
 
 
-def total_at_risk(session: Session, listing: Listing, wanted: Wanted, later: "Later | None" = None) -> Sums:
+def total_at_risk(session: Session, listing: Listing, wanted: Wanted, later: Later | None = None) -> Sums:
     """Add up what is at risk in a filtered work list by currency, each peso once; `later` as it will be."""
     stakes: dict[str, list[Stake]] = defaultdict(list)
     columns = (col(getattr(ExceptionRow, name)) for name in ("connection", "id", *Stake._fields))
     asked = ask(session, listing, wanted).with_only_columns(*columns).order_by(None)
     for connection, identity, *row in session.execute(asked):
-        stake: Stake | None = Stake(*row)
-        if later is not None:
-            stake = later.find(connection, identity, Stake(*row))
+        stake = Stake(*row) if later is None else later.find(connection, identity, Stake(*row))
         if stake is not None:
             stakes[connection].append(stake)
     for connection, opened in later.opened.items() if later is not None else ():
@@ -171,23 +186,6 @@ def _exception_conditions(connections: Sequence[str], asked: ExceptionFilter) ->
         customer = fold_cell(core_of(ExceptionRow).c.customer_name).contains(fold(asked.search), autoescape=True)
         conditions.append(sa.or_(*inside, customer, col(ExceptionRow.code).in_(asked.codes)))
     return conditions
-
-
-@dataclass(frozen=True, slots=True)
-class Later:
-    """What will become of exceptions in a list of one state: columns that change by id, and those that are new."""
-
-    state: str
-    changed: Mapping[str, Mapping[str, Mapping[str, Any]]]
-    opened: Mapping[str, Sequence[Stake]]
-
-    def find(self, connection: str, identity: str, stake: Stake) -> Stake | None:
-        """Return an exception as it will be; None if it leaves the list."""
-        moved = self.changed.get(connection, {}).get(identity, {})
-        is_closed = moved.get("resolved_on") is not None
-        if "resolved_on" in moved and self.state != "all" and is_closed == (self.state == "open"):
-            return None
-        return stake._replace(**{name: moved[name] for name in moved.keys() & set(Stake._fields)})
 
 
 def only_gaps(run: Run) -> bool:

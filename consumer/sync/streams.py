@@ -43,6 +43,8 @@ _DAY = timedelta(days=1)
 
 
 LookOver = Callable[[Session, Connection], list[Finding]]
+_NOT_OFFERED = {403, 404, 410}
+_NO_PRODUCT = "product_access_required"
 
 
 class Again(Enum):
@@ -281,10 +283,6 @@ STREAMS: dict[str, Stream] = {stream.name: stream for stream in _EVERY}
 ALL = "all"
 # What a payout of the running day is made of.
 CUT_STREAMS = ("payouts", "payment-intents", "charges", "refunds", "disputes", "transfers", "account-movements")
-
-
-_NOT_OFFERED = {403, 404, 410}
-_NO_PRODUCT = "product_access_required"
 
 
 class NotOfferedError(Exception):

@@ -38,6 +38,10 @@ Span = tuple[datetime, datetime]
 # Below this many pages a share's own repeated read costs more than its company gains.
 LONG_PAGES = 12
 PAGES_A_SHARE = 4
+# A window, how many windows there are, how many events were new.
+OnPage = Callable[[Window, int, int], None]
+# A stream, its pages and its objects so far.
+OnRead = Callable[[str, int, int], None]
 
 
 def all_windows(session: Session, connection: str, stream: str) -> list[Window]:
@@ -296,12 +300,6 @@ def _moment_of(raw: bytes) -> datetime | None:
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     return at if at is not None and at.tzinfo is not None else None
-
-
-# A window, how many windows there are, how many events were new.
-OnPage = Callable[[Window, int, int], None]
-# A stream, its pages and its objects so far.
-OnRead = Callable[[str, int, int], None]
 
 
 def say_nothing(_window: Window, _windows: int, _added: int) -> None:

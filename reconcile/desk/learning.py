@@ -27,6 +27,9 @@ from reconcile.rules.terms import BPS
 # So many payments have to say the same before it is proposed, and so many digits make an order number.
 _LEAST, _LEAST_DIGITS = 2, 3
 _ANY_DOCUMENT = ""
+CONFIDENCE = 0.95
+_LIMIT = -log(1 - CONFIDENCE)
+_STEPS = 60
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -197,10 +200,6 @@ def _is_order_number(order: str) -> bool:
     return sum(sign.isdigit() for sign in order) >= _LEAST_DIGITS and any(sign.isalpha() for sign in order)
 
 
-CONFIDENCE = 0.95
-_STEPS = 60
-
-
 def bound_errors(wrong: int, right: int, error: float) -> float:
     """Return the share of errors that is not exceeded, at 95 %; sharpest for rules about as good as `error`."""
     weight = 0.5 * (1 - error) / error
@@ -210,9 +209,6 @@ def bound_errors(wrong: int, right: int, error: float) -> float:
 def is_contradicted(wrong: int, right: int, error: float) -> bool:
     """Return True if more errors than `error` are proved at 95 %."""
     return _share(wrong, right) > error and _log_martingale(wrong, right, (1.0, 1.0), error) >= _LIMIT
-
-
-_LIMIT = -log(1 - CONFIDENCE)
 
 
 def _share(wrong: int, right: int) -> float:

@@ -22,6 +22,9 @@ from reconcile.tables.closing import JournalEntry, JournalExport
 
 _NAMES = ("key", "sequence", "on", "currency", "clearing", "digest", "content")
 _decode = msgspec.json.Decoder(BookedEntry).decode
+# The columns of a stored document that are read.
+DOCUMENT = ("doc_key", "doc_type", "folio", "uuid", "customer_tax_id", "currency", "total", "adjusted_amount")
+_OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +103,6 @@ def remember(session: Session, made: Made, entries: Sequence[Sequence[object]], 
     rows = [alike | dict(zip(_NAMES, entry, strict=True)) | {"place": place} for place, entry in enumerate(entries)]
     if rows:
         session.execute(sa.insert(core_of(JournalEntry)), rows)
-
-
-# The columns of a stored document that are read.
-DOCUMENT = ("doc_key", "doc_type", "folio", "uuid", "customer_tax_id", "currency", "total", "adjusted_amount")
-_OTHER = "other"
 
 
 class Accepted(NamedTuple):

@@ -62,6 +62,7 @@ from reconcile.tables.fiscal import FiscalDocument
 
 _RESOURCES = ("payment_intent", "charge", "refund")
 _LISTED_ORDER = ("payout_id", "resource_type", "resource_id")
+_ISSUED = "issued"
 
 
 def read_inputs(  # noqa: PLR0913 - a day, a moment and how much to read
@@ -312,9 +313,6 @@ def _amount(body: bytes | None) -> int | None:
         return None
     amount = data.get("amount") if isinstance(data, dict) else None
     return amount if isinstance(amount, int) else None
-
-
-_ISSUED = "issued"
 
 
 def read_changed_documents(database: sa.Connection, connection: Connection) -> DataFrame:

@@ -34,6 +34,7 @@ WENT_BACK = ("returned", "reversed")
 _MOMENTS = ("returned_at", "reversed_at")
 _OPPOSITE = {"inbound": "outbound", "outbound": "inbound"}
 _decode = msgspec.json.Decoder(dict[str, object]).decode
+_INBOUND = "inbound"
 
 
 def to_transfers(rows: Iterable[Row], movements: Iterable[str] = ()) -> DataFrame:
@@ -110,9 +111,6 @@ def _to_finding(row: Row, zone: str) -> Finding:
 
 def _to_text(value: str | float) -> str | None:
     return value if isinstance(value, str) else None
-
-
-_INBOUND = "inbound"
 
 
 class Statement(NamedTuple):

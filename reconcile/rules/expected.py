@@ -27,6 +27,7 @@ _CARD_WORDS = {
     "boleta": ("boleta", "boleta_or_invoice"),
     "both": ("voucher_or_boleta", "voucher_boleta_or_invoice"),
 }
+_KEYS = ("order_ref", "order_id")
 
 
 def name_expected_documents(rows: DataFrame, ledger: Ledger, applied: DataFrame, inputs: Inputs) -> Cells:
@@ -111,9 +112,6 @@ def _to_finding(ledger: Ledger, payment: int, doc: int, receiver: str, country: 
         resource_id=payments.ids[payment], doc_key=key, evidence=evidence,
     )  # fmt: skip
     return to_finding(Code.EXPECTED_DOC_MISSING, about, at_risk=int(payments.amount[payment]))
-
-
-_KEYS = ("order_ref", "order_id")
 
 
 class _Paid(NamedTuple):

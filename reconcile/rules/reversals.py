@@ -23,6 +23,7 @@ _MOST_AT_ONCE = 12
 Amounts = list[tuple[int, int]]
 _IN_REVIEW = "in_review"
 _SUBJECT = f"{DISPUTE}:"
+_SECOND = "second_payout"
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +363,6 @@ def _to_known(text: str | None) -> str | None:
 
 
 GivenBack: TypeAlias = Mapping[Reversal, int]
-_SECOND = "second_payout"
 
 
 def move_vat(ledger: Ledger, applied: DataFrame, country: str) -> tuple[Cells, GivenBack]:

@@ -51,6 +51,11 @@ from reports.packs.manifest import (
 from reports.packs.summary import Figures, Page
 from reports.queries import frames
 
+# The first moment that a ZIP can name: when an archive was made is no part of it.
+_NO_TIME = (1980, 1, 1, 0, 0, 0)
+_UNIX, _FILE_OF_THE_OWNER = 3, 0o100640 << 16
+_LEVEL = 6
+
 
 class PackError(RefusalError):
     """A period that cannot be packed; the message says why in one sentence."""
@@ -176,12 +181,6 @@ def _describe(month: Month, asked: Asked) -> About:
         erased=is_touched(month.session.connection(), RUN, own.name, run.id)
         or is_touched(month.session.connection(), PERIOD, period.id),
     )
-
-
-# The first moment that a ZIP can name: when an archive was made is no part of it.
-_NO_TIME = (1980, 1, 1, 0, 0, 0)
-_UNIX, _FILE_OF_THE_OWNER = 3, 0o100640 << 16
-_LEVEL = 6
 
 
 def list_files(folder: Path) -> list[File]:

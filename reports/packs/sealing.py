@@ -13,6 +13,8 @@ DIGITS = 64
 # What is written before the digest is known.
 BLANK = WORDS + b"0" * DIGITS
 _PIECE = 1 << 20
+_SIGNED_BY = b"\n%cuadre ed25519 "
+_SEAL = b"\n%" + BLANK
 
 
 def seal(path: Path) -> None:
@@ -50,21 +52,17 @@ def _digest_of(path: Path, length: int) -> bytes:
     return digest.hexdigest().encode()
 
 
-_WORDS = b"\n%cuadre ed25519 "
-_SEAL = b"\n%" + BLANK
-
-
 def finish(pdf: bytes, key: Ed25519PrivateKey | None) -> bytes:
     """Return a PDF that ends with room for its digest, signed where there is a key, and sealed."""
     content = pdf.removesuffix(_SEAL)
     if key is not None:
-        content += _WORDS + to_text(key.public_key()).encode() + b" " + sign(content, key).strip()
+        content += _SIGNED_BY + to_text(key.public_key()).encode() + b" " + sign(content, key).strip()
     return to_sealed(content + _SEAL)
 
 
 def read_signature(pdf: bytes) -> tuple[bytes, str, bytes]:
     """Return what a sealed PDF was signed over, the public key and the signature; the last two empty without one."""
-    content, mark, signed = pdf[: -len(_SEAL)].rpartition(_WORDS)
+    content, mark, signed = pdf[: -len(_SEAL)].rpartition(_SIGNED_BY)
     key, blank, signature = signed.partition(b" ")
     if not mark or not blank or b"\n" in signed:
         return pdf, "", b""

@@ -125,7 +125,7 @@ def decide(connection: str, exception_id: str, action: str) -> ResponseReturnVal
     refused = decide_one(action, connection, exception_id, version=version)
     if refused is not None:
         flash(refused, "alert")
-        # What was written stays in its field, beside what another person may have changed meanwhile.
+        # What was written stays in its field; the page shows what another person changed meanwhile.
         return show_case(connection, exception_id)
     flash(translate(f"done.{action}", desk.language()), "done")
     return _back_to_case(connection, exception_id)

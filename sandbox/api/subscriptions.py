@@ -39,6 +39,7 @@ INTERVALS = ("day", "week", "month", "year")
 PRICE_CURRENCIES = ("CLP", "MXN", "CLF")
 MOST_INTERVALS = 36
 SHORTEST_TRIAL = timedelta(days=1)
+PRODUCTS = "products"
 
 
 def start(world: World, mode: str, items: list[Object], terms: Object) -> Object:
@@ -373,9 +374,6 @@ ROUTES = (
     Route("PATCH", f"{ONE}/items/{{item}}", "update subscription item", update_item),
     Route("DELETE", f"{ONE}/items/{{item}}", "delete subscription item", delete_item),
 )
-
-
-PRODUCTS = "products"
 
 
 def keep_product(call: Call, given: Object) -> Object:

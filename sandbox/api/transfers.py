@@ -40,6 +40,12 @@ COUNTERPARTY = {
     "CLP": ("holder_id", "holder_name", "account_number", "account_type", "institution_id"),
     "MXN": ("account_number",),
 }
+# Of batches the specification names only the field `transfer_batch_id`. Paths and what is sent come from the provider's
+# client library for Python (fintoc 2.26, `v2.transfer_batches`); the fields and the states `pending_authorization` and
+# `in_progress` from the provider's page of the object. How a batch ends is the sandbox's own choice.
+BATCHES = "transfer_batches"
+MOST_TRANSFERS = 5_000
+APPROVED_AFTER = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +163,6 @@ ROUTES = (
     Route("POST", "/v2/transfers/return", "return transfer", return_transfer, needs_jws=True),
     Route("POST", "/v2/simulate/receive_transfer", "simulate receive transfer", simulate_transfer),
 )
-
-
-# The specification names only the field `transfer_batch_id`. Paths and what is sent come from the provider's client
-# library for Python (fintoc 2.26, `v2.transfer_batches`); the fields and the states `pending_authorization` and
-# `in_progress` from the provider's page of the object. How a batch ends is the sandbox's own choice.
-BATCHES = "transfer_batches"
-MOST_TRANSFERS = 5_000
-APPROVED_AFTER = timedelta(minutes=1)
 
 
 def create_batch(call: Call) -> Answer:

@@ -30,6 +30,9 @@ ENDPOINTS = "webhook_endpoints"
 # The live set has no truth.
 TEST = "test"
 MODES = (TEST, "live")
+# How long the review takes of a dispute whose end no scenario wrote; it is won.
+REVIEW = timedelta(days=5)
+_STILL_OPEN = ("waiting_documentation", "in_review")
 
 
 class Agenda:
@@ -305,11 +308,6 @@ def _is_enabled(endpoint: Object) -> bool:
 
 def _is_subscribed(endpoint: Object, type_: str) -> bool:
     return type_ in endpoint["enabled_events"] or type_.endswith(f".{UNKNOWN_CHANGE}")
-
-
-# How long the review takes of a dispute whose end no scenario wrote; it is won.
-REVIEW = timedelta(days=5)
-_STILL_OPEN = ("waiting_documentation", "in_review")
 
 
 def follow_dispute(found: Object | None, planned: Object) -> Object | None:

@@ -52,7 +52,7 @@ def test_connections_of_two_countries(
     cuadre: Callable[..., bytes], receiving: Callable[[int], AbstractContextManager[None]], tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """Webhooks, backfill, pull, nights, reports; whoever sees three of them finds nothing of the others."""
+    """Webhooks, backfill, pull, nights, reports; a person who sees three of them finds nothing of the others."""
     port = free_port()
     monkeypatch.chdir(tmp_path)
     with (

@@ -138,18 +138,16 @@ def keep_results(session: Session, lines: Sequence[dict[str, Any]], documents: S
     shown = {"status": "succeeded", "payout_date": date(2026, 10, 6)}
     dates = [{"payout_id": payout_id, **shown} for payout_id in sorted(paid_out)]
     payouts = to_frame(dates, {"payout_id": TEXT, "status": TEXT, "payout_date": DAY})
-    keyed = [
-        {
-            **line,
-            "doc_key": f"{line['doc_country']}:{line['doc_type']}::{line['doc_folio']}" if line["doc_folio"] else None,
-        }
-        for line in lines
-    ]
+    keyed = [line | {"doc_key": _key_of(line)} for line in lines]
     packed = (
         *packing.pack_lines(to_frame(keyed, LINE_COLUMNS), payouts),
         *packing.pack_documents(to_frame(documents, DOCUMENT_RESULTS)),
     )
     session.add_all([ResultChunk(connection="main", run_id="run-1", **chunk) for chunk in packed])
+
+
+def _key_of(line: dict[str, Any]) -> str | None:
+    return f"{line['doc_country']}:{line['doc_type']}::{line['doc_folio']}" if line["doc_folio"] else None
 
 
 def take_out_of(session: Session, run_id: str = "run-1", bank: Sequence[dict[str, Any]] = BANK) -> None:

@@ -34,8 +34,7 @@ def test_every_column_of_text_is_declared() -> None:
 
 def test_every_folder_of_files_is_declared() -> None:
     """What lies in files is named too: every folder that a backup takes, and those whose files wait for a reader."""
-    of_nobody = {"mappings", "calendars"}
-    assert {*PLACES, *WAITING} - set(read_declared()["files"]) == of_nobody
+    assert {*PLACES, *WAITING} - set(read_declared()["files"]) == {"mappings", "calendars"}
 
 
 def test_what_is_kept_is_shown() -> None:

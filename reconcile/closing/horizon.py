@@ -23,6 +23,7 @@ from consumer.facts.tables.types import core_of
 from reconcile.kept.records import last_closed
 from reconcile.kept.settled import Settled, hide, read_hidden, read_settled
 from reconcile.kept.snapshots import rules_code
+from reconcile.kept.whole import LEFT_OUT
 from reconcile.reading.frames import read_inputs
 from reconcile.reading.frozen import (
     CARRIED,
@@ -44,13 +45,10 @@ from reconcile.reading.frozen import (
 from reconcile.reading.large_tables import Only
 from reconcile.reading.queries import Column, Statement, in_order, read_table, to_frame
 from reconcile.rules.inputs import (
-    DOCUMENTS,
-    FEES,
-    ITEMS,
+    INPUTS,
     MONEY,
     NUMBERS,
     TEXT,
-    UNKNOWN_CUSTOMERS,
     Finding,
     Inputs,
     Result,
@@ -69,12 +67,7 @@ OVERLAP = timedelta(hours=1)
 _FORMAT = 3
 ROWS: Schema = {"kind": TEXT, "key": TEXT, "part": TEXT, "cell": MONEY, "digest": MONEY}
 NAMES: Schema = {"word": MONEY, "cell": MONEY}
-_ORDER: dict[str, tuple[Schema, tuple[str, ...]]] = {
-    "items": (ITEMS, ("payout_id", "resource_type", "resource_id")),
-    "documents": (DOCUMENTS, ("doc_key",)),
-    "fees": (FEES, ("payout_id", "resource_id")),
-    "unknown_customers": (UNKNOWN_CUSTOMERS, ("resource_id",)),
-}
+_ADDED = ("items", "documents", "fees", "unknown_customers")
 _OF_BANK = frozenset({Code.PAYOUT_LATE, Code.PAYOUT_RETURNED, Code.PAYOUT_NOT_IN_BANK, Code.BANK_AMOUNT_DIFF})
 _SALES = (PaymentIntent, Charge, Refund)
 _NOTHING = Touched(frozenset(), frozenset())
@@ -272,7 +265,7 @@ class _Reader:
         settled = set(frozen["key"][frozen["cell"] == OF_PAYOUT])
         read = self.read(_to_only(more, settled, (), (), sorted(new.payouts)), inputs)
         items, documents, fees, unknown = (
-            _join(getattr(inputs, name), getattr(read, name), *_ORDER[name]) for name in _ORDER
+            _join(getattr(inputs, name), getattr(read, name), INPUTS[name], LEFT_OUT[name]) for name in _ADDED
         )
         joined = replace(inputs, items=items, documents=documents, fees=fees, unknown_customers=unknown)
         return joined, pd.concat([frozen, more]).drop_duplicates(KEY, ignore_index=True)
@@ -379,6 +372,6 @@ def _to_only(
     return Only(sorted({*items["key"], *resources}), sorted({*papers["key"], *documents}), payouts, sorted(set(listed)))
 
 
-def _join(left: DataFrame, right: DataFrame, schema: Schema, order: tuple[str, ...]) -> DataFrame:
+def _join(left: DataFrame, right: DataFrame, schema: Schema, order: list[str]) -> DataFrame:
     both = pd.concat([left, right], ignore_index=True).drop_duplicates(ignore_index=True)
     return to_frame(in_order(pa.Table.from_pandas(both, preserve_index=False), order), schema)

@@ -22,7 +22,6 @@ from reconcile.kept.stored import (
     DAY,
     DAY_OF,
     DOCUMENT,
-    EMPTY,
     FEE,
     FIGURE,
     HIDDEN,
@@ -38,7 +37,7 @@ from reconcile.kept.stored import (
 from reconcile.tables.runs import PayoutResult, Run
 
 __all__ = [
-    "ARROW_TYPES", "BANK", "COLUMNS", "DAY", "DAY_OF", "DOCUMENT", "EMPTY", "FEE", "FIGURE", "HIDDEN", "LINE", "PAYOUT",
+    "ARROW_TYPES", "BANK", "COLUMNS", "DAY", "DAY_OF", "DOCUMENT", "FEE", "FIGURE", "HIDDEN", "LINE", "PAYOUT",
     "RECEIVABLE", "ROLLFORWARD", "TRANSIT", "DamagedRowsError", "LineFilter", "Stretch", "count_lines", "day_masks",
     "document_tables", "empty_columns", "filter_rows", "find_document", "find_lines", "is_kept", "line_tables", "page",
     "read_documents", "read_lines", "stretches", "tables", "to_iso", "to_rows",

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from pandas import DataFrame
 
 from consumer.facts.store import Row
-from reconcile.kept.chunks import DAY, DAY_OF, DOCUMENT, EMPTY, LINE
+from reconcile.kept.stored import DAY, DAY_OF, DOCUMENT, EMPTY, LINE, ORDER
 from reconcile.rules.outcomes import DEAD
 
 ROWS_A_CHUNK = 10_000
@@ -57,7 +57,7 @@ def _count_balances(table: pa.Table) -> Iterator[Row]:
 
 def sort_documents(table: pa.Table) -> pa.Table:
     """Put documents into the order of their report."""
-    return table.sort_by([("issue_date", "ascending"), ("doc_key", "ascending")])
+    return table.sort_by([(name, "ascending") for name in ORDER[DOCUMENT]])
 
 
 def pack_days(kind: str, table: pa.Table) -> Iterator[tuple[Row, pa.Table]]:

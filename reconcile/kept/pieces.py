@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from reconcile.kept import stored
-from reconcile.kept.stored import CELL, DAY_OF, DOCUMENT, HIDDEN, LINE, PAYOUT, SETTLED, Named, day_masks, filter_rows
+from reconcile.kept.stored import CELL, DAY_OF, HIDDEN, LINE, ORDER, PAYOUT, SETTLED, Named, day_masks, filter_rows
 from reconcile.rules.inputs import DISPUTE
 from reconcile.tables.closing import FrozenRow, Horizon
 from reconcile.tables.runs import ResultChunk
@@ -31,8 +31,6 @@ _KEYED = ("resource_id", "doc_key")
 _OWN = -1
 _A_DAY = timedelta(days=1)
 _CHUNKS_HELD = 6
-_ORDER = {LINE: ("payout_id", "resource_type", "occurred_at_utc", "resource_id", "line"),
-          DOCUMENT: ("issue_date", "doc_key")}  # fmt: skip
 _RANK = "rank"
 NOTHING_HIDDEN = pa.table({CELL: pa.nulls(0, pa.int64()), "payout_id": pa.nulls(0, pa.string()),
                             "layers": pa.nulls(0, pa.int64())})  # fmt: skip
@@ -88,7 +86,7 @@ class Rows:
     _bounds: dict[str, dict[int, _Bounds]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        self.layers = () if self.is_own or self.kind not in _ORDER else tuple(self.run.layers.split())
+        self.layers = () if self.is_own or self.kind not in ORDER else tuple(self.run.layers.split())
         if self.layers and self.run.id:
             found = stored.read_all(self.session, self.run, self.run.id, HIDDEN)
             self.hidden = pa.concat_tables([NOTHING_HIDDEN, *found])
@@ -133,7 +131,7 @@ class Rows:
         """Read the rows of a piece in their order, whole or some of their columns."""
         if not self.layers:
             return self._load(piece.places[0].owner, piece.places[0].number, None if names is None else tuple(names))
-        asked = None if names is None else tuple(dict.fromkeys((*names, *_ORDER[self.kind], DAY_OF[self.kind], CELL)))
+        asked = None if names is None else tuple(dict.fromkeys((*names, *ORDER[self.kind], DAY_OF[self.kind], CELL)))
         parts = [self.read_part(one, piece, asked) for one in piece.places]
         filled = [part for part in parts if part.num_rows] or parts[:1]
         table = filled[0] if len(filled) == 1 else self._sort(pa.concat_tables(filled, promote_options="permissive"))
@@ -220,7 +218,7 @@ class Rows:
         return self._bounds[place.owner][place.number]
 
     def _sort(self, table: pa.Table) -> pa.Table:
-        keys = [(name, "ascending") for name in _ORDER[self.kind]]
+        keys = [(name, "ascending") for name in ORDER[self.kind]]
         if self.kind != LINE:
             return table.sort_by(keys)
         ranks = pc.index_in(table["payout_id"].cast(pa.string()), value_set=self._order_payouts())

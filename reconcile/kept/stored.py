@@ -63,6 +63,9 @@ DAY = "payout_date"
 CELL = "cell"
 # The column by which a range of dates selects rows.
 DAY_OF = {LINE: DAY, DOCUMENT: "issue_date", PAYOUT: "payout_date", BANK: "bank_day"}
+# In which order the rows of a run stand: lines by the payouts as they were made, then by this.
+ORDER = {LINE: ("payout_id", "resource_type", "occurred_at_utc", "resource_id", "line"),
+         DOCUMENT: ("issue_date", "doc_key")}  # fmt: skip
 # Names the columns without any value, so that a page can leave them out without reading every chunk.
 EMPTY = b"silent"
 

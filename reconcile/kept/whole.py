@@ -15,7 +15,7 @@ from reconcile.kept import snapshots
 from reconcile.kept.pieces import Piece, Rows
 from reconcile.kept.settled import Settled, run_of
 from reconcile.kept.snapshots import Snapshot
-from reconcile.kept.stored import DOCUMENT, LINE
+from reconcile.kept.stored import CELL, DAY, DOCUMENT, LINE
 from reconcile.rules.inputs import INPUTS, Inputs, empty_frame, to_types
 from reconcile.tables.runs import Run
 
@@ -77,7 +77,7 @@ def _find_left(session: Session, run: Run, layers: Sequence[str]) -> Iterator[_L
 def _read_layer(rows: Rows, layer: str, names: tuple[str, ...]) -> Iterator[pa.Table]:
     for place in rows.places():
         if place.owner == layer:
-            yield rows.read_part(place, Piece((place,)), (*names, "cell", "payout_date")).select(names)
+            yield rows.read_part(place, Piece((place,)), (*names, CELL, DAY)).select(names)
 
 
 def _choose(inputs: Inputs, left: _Left, settled: Settled) -> Inputs:

@@ -81,10 +81,10 @@ def download(connection: str, exception_id: str, number: int) -> ResponseReturnV
         row = attachments.find(session, connection, exception_id, number) or abort(404)
     try:
         content = attachments.read(desk.installation(), row)
+        answer = Response(content, mimetype=attachments.find_type(row.name, content))
     except DecisionError as error:
         flash(refusal(error.message, desk.language()), "alert")
         return _back_to_case(connection, exception_id)
-    answer = Response(content, mimetype=attachments.find_type(row.name, content))
     answer.headers.set("Content-Disposition", "attachment", filename=row.name)
     return answer
 

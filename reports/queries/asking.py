@@ -31,7 +31,8 @@ _TODAY = ("today", "hoy")
 _ENDINGS = ("_name", "_id", "_on", "_date", "_at")
 _TERM = re.compile(r"""(?<!\S)([\w-]+)(?:=(?=\S)|(?=[<>]))([!=<>]*"[^"]*"|\S+)|"([^"]*)"|(\S+)""")
 _SIGN = re.compile(r"(>=|<=|>|<|=|)(.*)", re.DOTALL)
-_GROUPED = re.compile(r"-?\d{1,3}([.,])\d{3}(?:\1\d{3})*(?:(?!\1)[.,]\d+)?", re.ASCII)
+# Fifteen digits fit every database's integers in minor units too.
+_GROUPED = re.compile(r"-?\d{1,3}([.,])\d{3}(?:\1\d{3}){0,3}(?:(?!\1)[.,]\d{1,9})?", re.ASCII)
 _PLAIN = re.compile(r"-?\d{1,15}(?:[.,]\d{1,9})?", re.ASCII)
 _YEAR_FIRST = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?", re.ASCII)
 _YEAR_LAST = re.compile(r"(?:(?:(\d{1,2})[-/])?(\d{1,2})[-/])(\d{4})", re.ASCII)
@@ -111,7 +112,9 @@ def learn(table: str, columns: Sequence[Column], today: date) -> Vocabulary:
 def read_asked(known: Vocabulary, filters: Iterable[tuple[str, str]], box: str, *, sort: str, columns: str) -> Asked:
     """Read what an address asks: filters by column, a text box of the same language, order and columns."""
     terms, words = _split(box)
-    conditions = tuple(_read(known, name, value) for name, value in (*filters, *terms) if value)
+    read = [_read(known, name, value) for name, value in (*filters, *terms) if value]
+    # A blank, a bare ! or | asks nothing.
+    conditions = tuple(one for one in read if one.texts or one.ranges or one.is_empty)
     name = sort.removeprefix("-")
     chosen = tuple(dict.fromkeys(known.find(one) for one in columns.split(",") if one))
     order = known.find(name) if name else None
@@ -206,8 +209,10 @@ def scale(asked: Range, digits: int) -> Range:
 def to_moments(asked: Range, zone: str) -> Range:
     """Return a range of days as moments: from the first midnight of a zone to the last instant of the last day."""
     own, day = ZoneInfo(zone), timedelta(days=1)
+    # The last days there are have no midnight after them in every zone.
     low, high = (
-        datetime.combine(one, time(), own) if isinstance(one, date) else None for one in (asked.low, asked.high)
+        datetime.combine(min(one, date.max - 2 * day), time(), own) if isinstance(one, date) else None
+        for one in (asked.low, asked.high)
     )
     if asked.is_strict:
         return Range(low and low + day, high and high - timedelta(microseconds=1))

@@ -59,6 +59,12 @@ def test_a_box_holds_terms_and_words() -> None:
     assert asked("customer=-").conditions[0].is_empty
 
 
+@pytest.mark.parametrize("value", [" ", "\n", "!", "|", "! | "])
+def test_a_filter_without_a_value_asks_nothing(value: str) -> None:
+    """A field that was emptied to a blank, or holds only the sign before a value, leaves all rows."""
+    assert read_asked(KNOWN, [("balance", value), ("customer", value)], "", sort="", columns="").conditions == ()
+
+
 def test_order_and_columns_are_read() -> None:
     """A minus begins a descending order."""
     found = asked("", sort="-due", columns="balance,customer,balance")
@@ -75,6 +81,7 @@ def test_order_and_columns_are_read() -> None:
         ("balance=cien", "balance: 'cien' is not a number such as 100000"),
         ("balance=1..dos", "balance: 'dos' is not a number"),
         ("balance=" + "1" * 5000, "is not a number"),
+        ("balance=9.999.999.999.999.999.999", "is not a number"),
     ],
 )
 def test_what_cannot_be_read_is_one_sentence(typed: str, sentence: str) -> None:
@@ -101,3 +108,11 @@ def test_days_of_a_moment_are_those_of_the_zone() -> None:
         "2026-10-01 00:00:00-03:00",
         "2026-10-01 23:59:59.999999-03:00",
     ]
+
+
+def test_the_last_day_there_is_has_an_end() -> None:
+    """A range that ledgers write for without an end is one, and no failure."""
+    last = date(9999, 12, 31)
+    for asked_for in (Range(last, last), Range(last, None, is_strict=True), Range(None, last)):
+        found = to_moments(asked_for, "America/Santiago")
+        assert {one.year for one in (found.low, found.high) if isinstance(one, date)} == {9999}

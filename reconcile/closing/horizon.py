@@ -182,9 +182,9 @@ def _is_of_bank(found: Finding, payouts: frozenset[str]) -> bool:
 
 
 def drop_horizon(session: Session, connection: str) -> None:
-    """Have the next run judge everything and freeze anew."""
+    """Have the next run judge everything and freeze anew; what is being frozen now ends without effect."""
     take_turn(session, Turn.PERIODS)
-    session.execute(sa.update(Horizon).where(col(Horizon.connection) == connection).values(basis=""))
+    session.execute(sa.update(Horizon).where(col(Horizon.connection) == connection).values(basis="", claimed_by=""))
 
 
 def to_basis(mode: str, calendar: BankCalendar, rules: RuleSet, tariff: Tariff | None) -> str:

@@ -37,9 +37,8 @@ def prune(session: Session, connection: str, *, today: date, months_until: timed
         run.pruned_at = at
         session.add(run)
     session.flush()
-    horizon = session.get(Horizon, connection)
-    layers = find_dead_layers(session, connection, horizon.layers.split() if horizon else ())
-    for run_id in (*(run.id for run in dropped), *_find_unpublished(session, connection), *layers):
+    dead = find_dead_layers(session, connection)
+    for run_id in (*(run.id for run in dropped), *_find_unpublished(session, connection), *dead):
         for table in _RESULTS:
             mine = (col(table.connection) == connection, col(table.run_id) == run_id)
             # A run that comes back still has to know what it hides.

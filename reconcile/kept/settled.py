@@ -21,6 +21,7 @@ from reconcile.kept.pieces import NOTHING_HIDDEN, Piece, Rows
 from reconcile.kept.stored import CELL, DOCUMENT, HIDDEN, LINE, PAYOUT, SETTLED
 from reconcile.rules import inputs
 from reconcile.rules.inputs import DISPUTE, OF_DOCUMENTS, SUMMARY, Result, empty_frame, to_types
+from reconcile.tables.closing import Horizon
 from reconcile.tables.runs import ResultChunk, Run
 
 _MARK = "+"
@@ -185,10 +186,13 @@ def _find_cells(frozen: DataFrame, kind: str, names: Series) -> Series:
     return found.fillna(0).astype("int64").set_axis(names.index)
 
 
-def find_dead_layers(session: Session, connection: str, standing: Collection[str]) -> list[str]:
-    """Name the layers that no run rests on; `standing` are those of the horizon."""
+def find_dead_layers(session: Session, connection: str) -> list[str]:
+    """Name the layers on which neither a run nor the horizon rests, without those that a run is writing now."""
     chunk, run = ResultChunk, Run
     owners = session.scalars(sa.select(col(chunk.run_id)).where(col(chunk.connection) == connection).distinct()).all()
+    # After the layers: whoever wrote one has said so before.
+    horizon = session.get(Horizon, connection, populate_existing=True)
+    standing, writing = (horizon.layers, horizon.claimed_by) if horizon else ("", "")
     kept = sa.select(col(run.layers)).where(col(run.connection) == connection, col(run.pruned_at).is_(None)).distinct()
-    used = {layer for layers in session.scalars(kept) for layer in layers.split()} | set(standing)
-    return [owner for owner in owners if is_layer(owner) and owner not in used]
+    used = {layer for layers in (*session.scalars(kept), standing) for layer in layers.split()}
+    return [owner for owner in owners if is_layer(owner) and owner not in used and run_of(owner) != writing]

@@ -153,6 +153,8 @@ class Erasing:
     def _drop_attachments(self) -> None:
         """Delete what people added to exceptions about the person; a file that another exception has too stays."""
         with self.installation.store.transaction() as session:
+            # Who adds one of these files to another exception meanwhile waits, and writes it again.
+            take_turn(session, Turn.EVIDENCE)
             rows = self._find_attachments(session)
             for row in rows:
                 session.delete(row)

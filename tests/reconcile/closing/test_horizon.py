@@ -12,6 +12,8 @@ from sqlmodel import col
 
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
+from reconcile.closing import freezing
+from reconcile.closing.horizon import drop_horizon
 from reconcile.desk.decisions import Signature
 from reconcile.rules.inputs import Result
 from reconcile.runs.close_period import reopen_period
@@ -170,3 +172,25 @@ def results_of(*outcomes: RunOutcome) -> list[Result]:
 
 def without_horizon(installation: Installation) -> Installation:
     return replace(installation, settings=installation.settings.model_copy(update={"horizon": False}))
+
+
+def test_a_horizon_that_is_dropped_while_a_run_freezes_stands_no_more(
+    world: "World", bounded: Installation, main: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The freezing that was under way ends without effect, and the next run judges everything."""
+    history, inner = History(world, Random(5)), freezing._Freezing.write_layer  # noqa: S311 - repeatable trade
+
+    def drop_first(self: freezing._Freezing, frozen: DataFrame, result: Result) -> str:
+        with self.store.transaction() as session:
+            drop_horizon(session, "main")
+        return inner(self, frozen, result)
+
+    world.complete(datetime(2026, 12, 1, 6, tzinfo=UTC))
+    for _ in range(4):
+        history.trade()
+    history.close(bounded, main, history.day - timedelta(days=2))
+    history.trade()
+    monkeypatch.setattr(freezing._Freezing, "write_layer", drop_first)
+    assert run(bounded, main, as_of=history.day).is_new
+    with world.store.reading() as session:
+        assert session.get_one(Horizon, "main").basis == ""

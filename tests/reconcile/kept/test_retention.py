@@ -18,8 +18,8 @@ from reconcile.kept.retention import drop_inputs, find_droppable, prune
 from reconcile.rules.inputs import Inputs, Result
 from reconcile.runs import comparison
 from reconcile.runs.run import run
-from reconcile.tables.closing import Period
-from reconcile.tables.runs import Run
+from reconcile.tables.closing import Horizon, Period
+from reconcile.tables.runs import ResultChunk, Run
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
@@ -162,3 +162,18 @@ def test_a_draft_that_a_killed_run_left_goes_after_a_day(installation: Installat
         drop_inputs(session, tmp_path, "main", at=AT)
         drop_inputs(session, tmp_path, "of-no-run-yet", at=AT)
     assert sorted(path.name for path in folder.iterdir()) == ["r1", "r1.abd.draft"]
+
+
+@pytest.mark.both_databases
+def test_a_layer_that_is_being_written_stays(world: "World", installation: Installation) -> None:
+    """A night that prunes while another run freezes leaves its layer and the horizon's, and drops those of the dead."""
+    horizon = Horizon(connection="main", run_id="r1", as_of=TODAY, until=TODAY, seen_at=AT, basis="b", freezing=1,
+                      claimed_by="r3", layers="r1+1")  # fmt: skip
+    for number in (1, 2, 3):
+        world.keep(ResultChunk(connection="main", run_id=f"r{number}+{number}", kind="hidden", number=0, rows=0,
+                               undated=0, with_balance=0, content=b""))  # fmt: skip
+    world.keep(horizon)
+    with installation.store.transaction() as session:
+        prune(session, "main", today=TODAY, months_until=YEAR, at=AT)
+    with installation.store.reading() as session:
+        assert sorted(session.exec(select(ResultChunk.run_id)).all()) == ["r1+1", "r3+3"]

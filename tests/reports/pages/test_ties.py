@@ -49,7 +49,7 @@ def test_a_tie_counts_at_once_and_can_be_taken_back(reader: FlaskClient, csrf: C
     assert "Sin explicar CLP $1.239.517 2 líneas" in listed
     assert "ana@tienda.test: it is theirs" in listed
     payout = text_in(reader.get("/payouts/po_1").get_data(as_text=True))
-    assert "$4.900 · 25-09-2026, con una diferencia de -$100" in payout
+    assert "$4.900 · 25-09-2026 , con una diferencia de -$100" in payout
     held = re.search(r'name="seen" value="(\d+)"', reader.get(LINE).get_data(as_text=True))
     assert held is not None
     assert "mire otra vez" in _send(reader, csrf, undo="1", seen="0")

@@ -95,7 +95,7 @@ def test_a_report_is_also_a_page(client: FlaskClient) -> None:
         ("/view/receivables?as_of=2026-10-08", "1-30 50.000"),
         (
             "/view/documents",
-            "Comercial Ñandú, SpA 01-10-2026 31-10-2026 100.000 0 CLP Pagado",
+            "0 Pagado Comercial Ñandú, SpA 01-10-2026 31-10-2026 100.000 CLP 33 1201",
         ),
         ("/view/documents?from=2026-11-01", "No hay filas para estos filtros o estos días."),
         ("/view/in-transit", "Pago pi_3 07-10-2026 10:00 07-10-2026 CLP 30.000"),

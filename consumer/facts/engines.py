@@ -17,6 +17,12 @@ class Engine:
     nights_at_once: int | None = None
     cluster: str | None = None
 
+    def __str__(self) -> str:
+        """Return the setting as it is written."""
+        if self.cluster is not None:
+            return f"dask://{self.cluster}"
+        return "local" if self.nights_at_once is None else f"processes:{self.nights_at_once}"
+
     @property
     def is_elsewhere(self) -> bool:
         """Return True if the cluster is on another machine, to which nothing goes unencrypted."""

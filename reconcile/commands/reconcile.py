@@ -201,7 +201,9 @@ def explain(
         whole.bring(installation, found)
         rows = list(explanations.explain(session, installation.settings.files_dir, found, identity, calendar))
     if not rows:
-        raise CommandError(f"run {found.number} knows no payout, resource or document {identity}")
+        raise CommandError(
+            f"run {found.number} knows no payout, resource or document {identity}: documents are named like cl:33::1105"
+        )
     if not as_json:
         say(f"run {found.number} of {found.as_of}")
         for line in explanations.lines_for_people(rows):

@@ -126,7 +126,9 @@ def _say_facts(run: Run, connection: Connection, asked: Asked) -> list[tuple[str
 def _to_cells(line: Row, language: str) -> list[str]:
     document = " ".join(str(line[name]) for name in ("doc_type", "doc_series", "doc_folio") if line[name])
     outcome = word("outcome", line["outcome"], language)
-    rule = phrases.rule(line["match_rule"], language) if line["match_rule"] else ""
+    # The rule of a refund is that it is one, which its type says already.
+    has_rule = line["match_rule"] and line["match_rule"] != line["resource_type"]
+    rule = phrases.rule(line["match_rule"], language) if has_rule else ""
     on = _to_day(line["local_date"])
     return [
         notation.format_date(on, language) if on else "",
@@ -163,7 +165,9 @@ def _add_up(lines: Sequence[Row], language: str) -> list[list[str]]:
 def _draw_people(paper: "Paper", session: Session, connection: Connection, lines: Sequence[Row], asked: Asked) -> None:
     """Write what is open or was closed about these lines, and who decided what and why."""
     language, zone = asked.language, connection.country.zone
-    exceptions = _select(session, ExceptionRow, connection, lines)
+    # A payout of many customers is no matter of one of them.
+    payouts = () if asked.subject.customer else {line["payout_id"] for line in lines}
+    exceptions = _select(session, ExceptionRow, connection, lines, col(ExceptionRow.payout_id).in_(payouts))
     if exceptions:
         paper.heading(title_of("exceptions", language))
         paper.facts([_say_exception(one, language) for one in exceptions])
@@ -189,11 +193,13 @@ def _say_decision(one: Decision, language: str) -> str:
     return join_name(one.author, word("decision", one.kind, language), one.resource_id, one.doc_key, one.reason)
 
 
-def _select(session: Session, table: type[About], connection: Connection, lines: Sequence[Row]) -> Sequence[About]:
-    """Return the rows about the items or documents of these lines."""
+def _select(
+    session: Session, table: type[About], connection: Connection, lines: Sequence[Row], *more: sa.ColumnElement[bool]
+) -> Sequence[About]:
+    """Return the rows about the items or documents of these lines, or of which more is true."""
     items = {line["resource_id"] for line in lines}
     documents = {line["doc_key"] for line in lines if line["doc_key"]}
-    about = sa.or_(col(table.resource_id).in_(items), col(table.doc_key).in_(documents))
+    about = sa.or_(col(table.resource_id).in_(items), col(table.doc_key).in_(documents), *more)
     return session.scalars(
         sa.select(table).where(col(table.connection) == connection.name, about).order_by(col(table.id))
     ).all()

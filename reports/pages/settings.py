@@ -95,7 +95,10 @@ def _describe(value: object) -> str | None:
             return ", ".join(map(str, value)) or None
         case time():
             return value.strftime("%H:%M")
-        case int() if not isinstance(value, bool):
+        case bool():
+            # As cuadre.toml writes it.
+            return str(value).lower()
+        case int():
             return notation.format_count(value, language)
         case Approvals():
             return ", ".join(_describe_approvals(value)) or None

@@ -277,7 +277,8 @@ def test_an_explanation_names_its_run_by_number(call: Call) -> None:
     """As every other list does; the long id is for scripts."""
     call("reconcile", "--as-of", "2026-09-11")
     assert call("explain", "pi_2").stderr.splitlines()[0] == "run 1 of 2026-09-11"
-    assert call("explain", "pi_9").stderr == "Error: run 1 knows no payout, resource or document pi_9\n"
+    said = "Error: run 1 knows no payout, resource or document pi_9: documents are named like cl:33::1105\n"
+    assert call("explain", "pi_9").stderr == said
 
 
 @pytest.mark.usefixtures("trade")

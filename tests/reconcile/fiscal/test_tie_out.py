@@ -280,6 +280,13 @@ COMPUTED = [
 ]
 
 
+def test_without_any_xml_no_sale_is_missing_at_the_sat() -> None:
+    """What was collected is known and what the tax office has is not: no document is told to be sent."""
+    known = World(Terms("mx"), payments=[paid(D5)], collected_as_of=AT)
+    tie = find(tie_out(known, OCTOBER), "vat_caused", Witness.TAX_OFFICE, Witness.COLLECTED)
+    assert (tie.b.amount, tie.verdict, tie.parts) == (160, "not_asked", ())
+
+
 def test_a_replaced_sale_counts_while_the_sat_has_it_alive() -> None:
     """Its substitute counts too: until it is cancelled, the tax office computes the sale twice."""
     old, new = invoice("o", "PUE", state=State.CANCELLED, is_replaced=True), PUE

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 
 from consumer.facts.installation import Installation
 from cuadre import Commands
-from reconcile.tables.desk import Attachment
+from reconcile.tables.desk import Attachment, ExceptionRow
 from reports.packs import proofs
 from reports.packs.manifest import to_text
 from reports.packs.proofs import Asked, ProofError, Subject, prove
@@ -40,6 +40,27 @@ def test_a_proof_lists_the_files_of_its_exceptions(reconciled: Installation) -> 
                                sha256="f00d" * 16, who="ana@tienda.test", at=AT))  # fmt: skip
     text = make(reconciled, Subject(payout_id="po_1")).decode("latin-1")
     assert [word for word in ("Archivos", "recibo.pdf", "f00d" * 16) if word not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("subject", "is_told"),
+    [
+        (Subject(payout_id="po_1"), True),
+        (Subject(span=Span(date(2026, 10, 1), date(2026, 10, 31))), True),
+        (Subject(customer="11111111-1"), False),
+    ],
+)
+def test_a_proof_tells_what_is_wrong_with_the_payout_itself(
+    reconciled: Installation, subject: Subject, *, is_told: bool
+) -> None:
+    """A deposit that never came is on the payout's proof and on that of its days, and on no customer's."""
+    with reconciled.store.transaction() as session:
+        session.add(ExceptionRow(
+            id="00bb00bb00bb00bb", connection="main", code="PAYOUT_NOT_IN_BANK", severity="high",
+            subject="payout:po_1", title="", state="open", payout_id="po_1", currency="CLP", amount_at_risk=987_654,
+            opened_on=TODAY, last_seen_on=TODAY, fact_on=TODAY, run_first="r1", run_last="r42",
+        ))  # fmt: skip
+    assert ("po_1: 987.654 CLP" in make(reconciled, subject).decode("latin-1")) is is_told
 
 
 @pytest.fixture

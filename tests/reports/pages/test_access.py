@@ -10,12 +10,14 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from consumer.facts.clock import utc_now
+from consumer.facts.engines import to_engine
 from consumer.facts.installation import Installation
 from reports.access import keys
 from reports.access.keys import Scope, create_token, revoke_token
 from reports.access.people import Role, add_user, to_user
 from reports.pages.desk import EXTENSION
 from reports.tables import LoginFailure
+from tests.reports.pages.looking import text_of
 
 # Everything that answers without a login; a new route is shut until it is added here.
 OPEN = {"/login", "/login/code", "/language", "/welcome/<key>", "/assets/<path:filename>", "/static/<path:filename>"}
@@ -270,6 +272,19 @@ def test_settings_show_no_secret(client: FlaskClient) -> None:
     assert "whsec_test_secret" not in page
     assert "http://provider.test" in page
     assert ">1 definido<" in page
+
+
+def test_settings_are_shown_as_they_are_written(client: FlaskClient) -> None:
+    """A switch and the engine stand as in cuadre.toml, and no object of the program does."""
+    page = text_of(client, "/settings")
+    assert "access_log false" in page
+    assert "engine local" in page
+
+
+@pytest.mark.parametrize("written", ["local", "processes:4", "dask://host:8786"])
+def test_an_engine_is_said_as_it_is_written(written: str) -> None:
+    """What is read from a setting gives the same setting."""
+    assert str(to_engine(written)) == written
 
 
 def test_only_an_admin_sees_people(reconciled: Installation, app: Flask, login: Login) -> None:

@@ -112,7 +112,10 @@ def test_only_known_streams_are_fetched(client: FlaskClient, csrf: Csrf, rooms: 
 def test_a_viewer_sets_nothing_going(client: FlaskClient, csrf: Csrf, login: Login, rooms: Rooms) -> None:
     """A viewer sees no button, and a POST of their own is refused."""
     viewer = login(client.application, "vera@tienda.test", "otra clave larga")
-    assert "Traer ahora" not in viewer.get("/operation/gaps").get_data(as_text=True)
+    assert [
+        name for name in ("gaps", "jobs") if "Leer ahora" in viewer.get(f"/operation/{name}").get_data(as_text=True)
+    ] == []
+    assert "Leer ahora" in client.get("/operation/jobs").get_data(as_text=True)
     form = {"csrf_token": csrf(viewer, "/"), "connection": "main", "stream": "payouts", "pick": "main/evt_1"}
     paths = ("/operation/pull", "/operation/backfill", "/operation/replay")
     assert [viewer.post(path, data=form).status_code for path in paths] == [403, 403, 403]

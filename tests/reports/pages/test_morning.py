@@ -10,6 +10,7 @@ from flask.testing import FlaskClient
 from sqlmodel import Session
 
 from consumer.facts.installation import Installation
+from consumer.facts.tables.provider import PaymentIntent
 from reconcile.tables.books import BankFile
 from reconcile.tables.desk import ExceptionRow
 from reconcile.tables.runs import PayoutResult
@@ -48,6 +49,20 @@ def test_the_oldest_and_the_largest_come_first(client: FlaskClient, reconciled: 
     page = text_of(client, "/")
     places = [page.index(name) for name in ("Antigua SpA", "Grande Ltda", "Menor Ltda")]
     assert places == sorted(places)
+
+
+def test_a_payment_names_its_customer_once(client: FlaskClient, reconciled: Installation) -> None:
+    """The name of a payment begins with its customer, who is not said before it again."""
+    at = datetime(2026, 10, 7, 15, tzinfo=UTC)
+    with reconciled.store.transaction() as session:
+        session.add(PaymentIntent(
+            connection="main", id="pi_77", mode="test", status="succeeded", amount=900_000, currency="CLP", body="{}",
+            customer_name="Grande Ltda", version_at=at, created_at=at,
+        ))  # fmt: skip
+        _add(session, 1, amount_at_risk=900_000, customer_name="Grande Ltda", resource_id="pi_77")
+    page = text_of(client, "/")
+    assert page.count("Grande Ltda") == 1
+    assert "Grande Ltda · 07-10-2026 · $900.000" in page
 
 
 def test_a_dispute_is_at_the_top_with_the_days_left(client: FlaskClient, reconciled: Installation) -> None:

@@ -1,6 +1,6 @@
 """What all witnesses of a connection say, read from the tables: the one query module of the tax control."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from itertools import chain
@@ -365,30 +365,31 @@ def to_payments(lines: Iterable[Row]) -> Iterator[Payment]:
     An item has a line in each payout that held it, with its amount each time. A refund or a lost dispute is below zero.
     """
     seen: set[object] = set()
-    left: dict[str, Payment] = {}
+    rests: dict[str, Payment] = {}
+    left: Counter[str] = Counter()
     for row in lines:
         name, part = row["resource_id"], (row["resource_id"], row["doc_key"], row["line"])
         is_new = row["amount_signed"] is not None and name not in seen
         if row["local_date"] is None or row["resource_type"] not in {*PAYMENT_TYPES, REFUND, DISPUTE}:
             continue
-        on = date.fromisoformat(row["local_date"])
         if is_new:
             seen.add(name)
         amount = row["amount_signed"] if is_new else 0
         if row["resource_type"] not in PAYMENT_TYPES:
             if is_new:
-                key, tax_id = row["reversed_doc_key"] or "", row["doc_customer_tax_id"] or ""
-                yield Payment(name, on, "", amount, key, vat=row["vat_moved"] or 0, tax_id=tax_id)
+                on, tax_id = date.fromisoformat(row["local_date"]), row["doc_customer_tax_id"] or ""
+                key, vat = row["reversed_doc_key"] or "", row["vat_moved"] or 0
+                yield Payment(name, on, "", amount, key, vat=vat, tax_id=tax_id)
             continue
-        rest = left.get(name) or Payment(
-            name, on, row["resource_subtype"] or "", 0, tax_id=row["customer_tax_id"] or ""
-        )
+        if name not in rests:
+            on, tax_id = date.fromisoformat(row["local_date"]), row["customer_tax_id"] or ""
+            rests[name] = Payment(name, on, row["resource_subtype"] or "", 0, tax_id=tax_id)
         applied = 0 if part in seen or not row["doc_key"] else row["applied_amount"] or 0
-        left[name] = rest._replace(amount=rest.amount + amount - applied)
+        left[name] += amount - applied
         if applied:
             seen.add(part)
-            yield rest._replace(
+            yield rests[name]._replace(
                 amount=applied, doc_key=row["doc_key"], doc_kind=row["doc_type"] or "", vat=row["vat_moved"] or 0,
                 doc_on=date.fromisoformat(row["doc_date"]) if row["doc_date"] else None,
             )  # fmt: skip
-    yield from (rest for rest in left.values() if rest.amount)
+    yield from (rest._replace(amount=left[name]) for name, rest in rests.items() if left[name])

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +18,12 @@ from reconcile.tables.books import LocalInvoice
 from reconcile.tables.fiscal import FiscalDocument, FiscalPayment, FiscalRelation
 from reconcile.tables.runs import Run
 
-_MONTH = len("2026-10")
+_KEYS = ("doc_key", "reversed_doc_key")
+# Of a line, what a payment of the tax control has.
+_COLUMNS = (
+    "resource_id", "resource_type", "resource_subtype", "local_date", "line", "amount_signed", "applied_amount",
+    "doc_date", "doc_type", "vat_moved", "customer_tax_id", "doc_customer_tax_id", *_KEYS,
+)  # fmt: skip
 Condition = sa.ColumnElement[bool]
 
 
@@ -74,12 +80,13 @@ def _find_touched(
     yield from session.scalars(
         sa.select(col(LocalInvoice.doc_key)).where(col(LocalInvoice.connection) == name, sa.or_(*issued))
     )
-    # What a complement is due for was paid in the month before.
-    near = {*months, *(f"{first - timedelta(days=1):%Y-%m}" for first, _ in spans)}
     if run is not None:
-        for table in chunks.tables(session, run, chunks.LINE, names=("local_date", "doc_key", "reversed_doc_key")):
+        # What a complement is due for was paid in the month before; Chile has none.
+        before = (first - timedelta(days=1) for first, _ in spans) if connection.country_code == "mx" else ()
+        near = {*months, *(f"{on:%Y-%m}" for on in before)}
+        for table in chunks.tables(session, run, chunks.LINE, names=("local_date", *_KEYS)):
             rows = table.filter(_are_of_months(table, near))
-            for column in ("doc_key", "reversed_doc_key"):
+            for column in _KEYS:
                 yield from pc.unique(rows[column]).to_pylist()
 
 
@@ -89,19 +96,17 @@ def first_after(month: str) -> date:
 
 
 def _are_of_months(table: pa.Table, months: Collection[str]) -> pa.Array:
-    days = table["local_date"]
-    days = chunks.to_iso(days) if pa.types.is_timestamp(days.type) else days.cast(pa.string())
-    return pc.is_in(pc.utf8_slice_codeunits(days, 0, _MONTH), value_set=pa.array(sorted(months), pa.string()))
+    spans = ((date.fromisoformat(f"{month}-01"), first_after(month) - timedelta(days=1)) for month in months)
+    masks = (pc.and_(*chunks.day_masks(table["local_date"], *span)) for span in spans)
+    return pc.fill_null(reduce(pc.or_, masks), fill_value=False)
 
 
 def read_lines(session: Session, run: Run, scope: Scope) -> Iterator[Row]:
-    """Yield a run's lines of the months, and those of the documents."""
-    for table in chunks.line_tables(session, run, paid_out=None):
-        if scope.keys is None or scope.months is None:
-            yield from chunks.to_rows(table)
-            continue
-        asked = _are_of_months(table, scope.months)
-        keys = pa.array(sorted(scope.keys), pa.string())
-        for column in ("doc_key", "reversed_doc_key"):
-            asked = pc.or_(asked, pc.is_in(table[column].cast(pa.string()), value_set=keys))
-        yield from chunks.to_rows(table.filter(asked))
+    """Yield what payments are made of: a run's lines of the months, and those of the documents."""
+    keys = pa.array(sorted(scope.keys or ()), pa.string())
+    for table in chunks.tables(session, run, chunks.LINE, names=_COLUMNS):
+        found = table
+        if scope.keys is not None and scope.months:
+            asked = (pc.is_in(table[column].cast(pa.string()), value_set=keys) for column in _KEYS)
+            found = table.filter(reduce(pc.or_, asked, _are_of_months(table, scope.months)))
+        yield from chunks.to_rows(found)

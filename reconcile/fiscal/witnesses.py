@@ -88,7 +88,7 @@ class Payment(NamedTuple):
 
     @property
     def period(self) -> str:
-        return f"{self.on:%Y-%m}"
+        return self.on.isoformat()[: len("2026-10")]
 
 
 class Complement(NamedTuple):

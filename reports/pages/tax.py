@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
+from itertools import islice
 
 import sqlalchemy as sa
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
@@ -45,20 +46,22 @@ def index() -> ResponseReturnValue:
 def show(connection: str, period: str) -> ResponseReturnValue:
     """Show what every witness says of a month, or of a year as its annual return."""
     own = _find(connection, period)
+    today = desk.today()
     with desk.installation().store.reading() as session:
-        world = read_world(session, own, today=desk.today(), periods=[period])
+        world = read_world(session, own, today=today, periods=[period])
         versions = [one for one in list_declared(session, own) if one.period == period]
         ties = tie_out(world, period)
-        rows = [fiscal.to_cause(tie, part, own, desk.today()) for tie in ties for part in tie.parts]
-        kept = _find_kept(session, connection, rows[:_MOST_ROWS])
+        causes = islice(((tie, part) for tie in ties for part in tie.parts), _MOST_ROWS)
+        rows = [fiscal.to_cause(tie, part, own, today) for tie, part in causes]
+        kept = _find_kept(session, connection, rows)
         periods = _list_periods(session, connection, period)
     is_month = len(period) == _MONTH
     calendar = read_calendar(desk.installation().settings.files_dir, own.country_code)
     vouchers = list(fiscal.to_vouchers(world, period, own.name)) if is_month and own.country_code == "cl" else []
     return render_template(
         "tax.html", own=own, period=period, periods=periods, name_period=_name_period, groups=fiscal.to_groups(ties),
-        add_up=fiscal.add_up_causes, rows=rows[:_MOST_ROWS], total=len(rows), kept=kept, is_month=is_month,
-        due=list_due(own.country_code, period, calendar, desk.today()) if is_month else (),
+        add_up=fiscal.add_up_causes, rows=rows, total=sum(len(tie.parts) for tie in ties), kept=kept, is_month=is_month,
+        due=list_due(own.country_code, period, calendar, today) if is_month else (),
         levers=find_levers(ties), missing=count_missing(world.register.papers, world.xml.papers, period),
         cancelled=count_cancelled(ties), has_xml=world.xml.is_known,
         knows=world.register.is_known or world.xml.is_known or bool(world.declared),

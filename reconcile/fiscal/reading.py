@@ -162,7 +162,7 @@ def _key_of_reference(document: LocalInvoice) -> str:
 
 
 def _read_register(session: Session, connection: Connection, books: Said, scope: Scope, issuer: str) -> Said:
-    months, sums = _read_months(session, connection.name)
+    months, sums = read_months(session, connection.name)
     number = RegisterRow.uuid if connection.country_code == "mx" else RegisterRow.folio
     asked = () if scope.months is None else (sa.or_(
         col(RegisterRow.period).in_(scope.months), among(session, number, scope.numbers),
@@ -178,7 +178,7 @@ def _read_register(session: Session, connection: Connection, books: Said, scope:
     return Said(drop_sums(papers), max(months.values(), default=None), months, sums)
 
 
-def _read_months(session: Session, connection: str) -> tuple[dict[tuple[str, str], datetime], set[tuple[str, str]]]:
+def read_months(session: Session, connection: str) -> tuple[dict[tuple[str, str], datetime], set[tuple[str, str]]]:
     """Return when each side and month was asked for, by the sections that hold what counts, and which as a summary."""
     found: dict[tuple[str, str], datetime] = {}
     sums: set[tuple[str, str]] = set()

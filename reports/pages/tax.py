@@ -1,8 +1,9 @@
-"""Taxes, one page a connection and period: each figure with its witnesses, why they differ, and what is due."""
+"""Taxes: the months there are, and a page for each: its figures with their witnesses, why they differ, what is due."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 from itertools import islice
+from typing import NamedTuple
 
 import sqlalchemy as sa
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
@@ -13,14 +14,14 @@ from consumer.facts.bankdays import read_calendar
 from consumer.facts.installation import Connection
 from consumer.facts.messages import name_month, translate
 from consumer.facts.money import format_decimal
-from reconcile.fiscal.calendar import find_levers, is_period, list_due, month_before
+from reconcile.fiscal.calendar import Due, find_levers, is_period, list_due, month_before
 from reconcile.fiscal.comparing import count_cancelled, count_missing
-from reconcile.fiscal.declared import FILE, TYPED, DeclaredError, Wish, declare, list_declared, read_file
+from reconcile.fiscal.declared import FILE, TYPED, DeclaredError, Wish, declare, list_declared, read_declared, read_file
 from reconcile.fiscal.facts import facts_of
-from reconcile.fiscal.reading import read_world
+from reconcile.fiscal.reading import read_months, read_world
 from reconcile.fiscal.tie_out import end_of, tie_out
 from reconcile.tables.books import LocalInvoice
-from reconcile.tables.fiscal import DeclaredFigure, FiscalDocument, RegisterRow
+from reconcile.tables.fiscal import DeclaredFigure, FiscalDocument, RegisterFile
 from reports.access.people import Role
 from reports.making import fiscal
 from reports.pages import desk
@@ -36,10 +37,34 @@ _MONTHS_OFFERED = 24
 _MONTH = len("2026-10")
 
 
+class Listed(NamedTuple):
+    """A month, or the year of an annual return: what is here of it by cheap counts, and the duty that comes next."""
+
+    own: Connection
+    period: str
+    registers: Mapping[str, datetime]
+    declared: int
+    due: Due | None
+
+
 @blueprint.get("")
 def index() -> ResponseReturnValue:
-    """Show last month, whose returns are due."""
-    return show(desk.home_connection().name, month_before(desk.today()))
+    """List the months there are; none is compared before its page is opened."""
+    with desk.installation().store.reading() as session:
+        found = [one for own in desk.connections() for one in _list_months(session, own)]
+    months = sorted(found, key=lambda one: one.period, reverse=True)
+    return render_template("taxes.html", months=months, name_period=_name_period)
+
+
+def _list_months(session: Session, own: Connection) -> Iterator[Listed]:
+    today, calendar = desk.today(), read_calendar(desk.installation().settings.files_dir, own.country_code)
+    asked, _ = read_months(session, own.name)
+    declared = read_declared(session, own)
+    for period in _list_periods(session, own.name, month_before(today)):
+        due = list_due(own.country_code, period, calendar, today) if len(period) == _MONTH else []
+        registers = {side: at for (side, month), at in sorted(asked.items(), reverse=True) if month == period}
+        figures = len(declared[period].amounts) if period in declared else 0
+        yield Listed(own, period, registers, figures, next((one for one in due if one.days_left >= 0), None))
 
 
 @blueprint.get("/<connection>/<period>")
@@ -113,12 +138,19 @@ def _span_of(period: str) -> tuple[date, date]:
 
 def _list_periods(session: Session, connection: str, shown: str) -> list[str]:
     """Return the newest periods that anything is kept of, last month and the one shown among them."""
-    tables = (RegisterRow, FiscalDocument, DeclaredFigure)
     found = {shown, month_before(desk.today())}
-    for table in tables:
+    for table in (RegisterFile, DeclaredFigure):
         asked = sa.select(col(table.period)).where(col(table.connection) == connection).distinct()
-        found.update(session.scalars(asked.order_by(sa.desc("period")).limit(_MONTHS_OFFERED)))
-    return sorted((period for period in found if period), reverse=True)[:_MONTHS_OFFERED]
+        found.update(period for text in session.scalars(asked) for period in text.split())
+    # Each is one look into the index, where all documents of a month have it.
+    newest = sa.select(sa.func.max(col(FiscalDocument.period))).where(col(FiscalDocument.connection) == connection)
+    period = session.scalar(newest)
+    for _ in range(_MONTHS_OFFERED):
+        if not period:
+            break
+        found.add(period)
+        period = session.scalar(newest.where(col(FiscalDocument.period) < period))
+    return sorted(found, reverse=True)[:_MONTHS_OFFERED]
 
 
 def _find_kept(session: Session, connection: str, rows: Sequence[Row]) -> set[str]:

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from flask import Flask
 from flask.testing import FlaskClient
 
@@ -19,6 +20,7 @@ from reconcile.fiscal.witnesses import World as Witnesses
 from reconcile.runs.run import run
 from reconcile.runs.tax_list import list_tax
 from reconcile.tables.books import InvoiceFile
+from reconcile.tables.fiscal import FiscalDocument
 from reports.access.people import Role, add_user, to_user
 from reports.alarms import find_signals
 from reports.making.fiscal import to_vouchers
@@ -55,6 +57,16 @@ def october(installation: Installation, tmp_path: Path) -> Installation:
     return installation
 
 
+def tax_document(number: int, period: str) -> FiscalDocument:
+    key, on = f"cl:33::{100 + number}", date.fromisoformat(f"{period}-05")
+    return FiscalDocument(
+        connection="main", doc_key=key, country="cl", direction="issued", kind="33", issuer_tax_id="76111111-6",
+        issued_at=AT, issue_date=on, period=period, currency="CLP", net=1000, exempt=0, vat=190, withheld=0,
+        total=1190, payable=1190, third_party=0, status="valid", content_sha256=f"{number:064}", file_sha256="0" * 64,
+        updated_at=AT,
+    )  # fmt: skip
+
+
 @pytest.fixture
 def reader(october: Installation, bare_app: Flask, login: Callable[..., FlaskClient]) -> FlaskClient:
     del october
@@ -88,9 +100,27 @@ def test_a_month_shows_each_figure_with_its_witnesses_and_causes(reader: FlaskCl
     assert "Factura electrónica 2" in page
     assert 'href="/documents/main/cl:33::2"' in reader.get(PAGE).get_data(as_text=True)
     assert "F29 por internet 20-11-2026" in page
-    assert "Impuestos de " in text_of(reader, "/tax")
     assert reader.get("/tax/main/2026-13").status_code == 404
     assert "Impuestos de 2026" in text_of(reader, "/tax/main/2026")
+
+
+def test_the_list_of_months_compares_none(reader: FlaskClient, october: Installation) -> None:
+    """Each month with the register's file, what was declared and the next duty, without a row of money or documents."""
+    main = october.settings.connection("main")
+    with october.store.transaction() as session:
+        declare(session, main, [Wish("2026-10", "502", "190"), Wish("2025", "due", "9")], author="luis", at=AT)
+        session.add_all(tax_document(number, f"2026-0{1 + number % 3}") for number in range(9))
+    asked: list[str] = []
+    sa.event.listen(october.store.engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    page = text_of(reader, "/tax")
+    assert "octubre de 2026 ventas 15-11-2026 09:00 1 " in page
+    assert "marzo de 2026 – – – pasó febrero de 2026 – – – pasó enero de 2026 – – – pasó 2025 – 1 –" in page
+    assert f'href="{PAGE}"' in reader.get("/tax").get_data(as_text=True)
+    named = {name for name in ("result_chunk", "local_invoice", "register_row") for one in asked if name in one}
+    assert named == set()
+    of_documents = [one for one in asked if "fiscal_document" in one]
+    # One look a month and one that finds no other, twice.
+    assert (len(of_documents), all("max(fiscal_document.period)" in one for one in of_documents)) == (8, True)
 
 
 def test_a_figure_is_typed_in_with_its_author(reader: FlaskClient, csrf: Csrf, october: Installation) -> None:

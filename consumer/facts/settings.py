@@ -208,6 +208,8 @@ VoucherModel = Literal["voucher", "boleta", "both"]
 LegalName = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_check_one_line)] | None
 # Within how many months of a sale a note lowers its tax: two texts of the SII say three and six.
 NoteMonths = Annotated[Literal[3, 6], BeforeValidator(_to_number)]
+# When income counts in Mexico: as it is paid, as the tax office's letters compare it, or as it is issued (LISR 17).
+IncomeBy = Literal["paid", "issued"]
 # A year at most, so that no sum of times leaves the calendar.
 Seconds = Annotated[int, Field(ge=0, le=31_536_000)]
 SecretKey = Annotated[SecretStr, AfterValidator(_check_strength)]
@@ -273,6 +275,7 @@ class Connection(BaseModel):
     provider_tax_id: str | None = None
     voucher_model: VoucherModel = "voucher"
     note_months: NoteMonths = 6
+    income_by: IncomeBy = "paid"
     provider_url: Url = ""  # that of the settings, unless the connection has an address of its own
 
     @model_validator(mode="before")
@@ -353,6 +356,7 @@ class Settings(LoginSettings):
     provider_tax_id: str | None = None
     voucher_model: VoucherModel = "voucher"
     note_months: NoteMonths = 6
+    income_by: IncomeBy = "paid"
     signing_key: Annotated[SecretStr, AfterValidator(_check_signing_key)] | None = None
     tariff: dict[str, object] = Field(default_factory=dict)
     rules: dict[str, object] = Field(default_factory=dict)
@@ -379,6 +383,7 @@ class Settings(LoginSettings):
                 "provider_tax_id": self.provider_tax_id,
                 "voucher_model": self.voucher_model,
                 "note_months": self.note_months,
+                "income_by": self.income_by,
             }
         )
         for connection in (main, *self.connections):

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
+from functools import lru_cache
 from uuid import UUID
 from xml.etree.ElementTree import Element
 from zoneinfo import ZoneInfo
@@ -28,6 +30,7 @@ from reconcile.books.tax_documents import (
     to_rate,
     to_stated_money,
 )
+from reconcile.books.vat_rates import EXEMPT, RateSum, write_rates
 
 ROOT = "Comprobante"
 _VERSIONS = ("3.3", "4.0")
@@ -62,7 +65,7 @@ def read_cfdi(root: Element) -> TaxDocument:
     issued_at = to_moment(said.get("Fecha", ""), _ZONE, "Fecha")
     relations = tuple(_list_relations(root))
     ref_number = _choose_reference(kind, relations)
-    net, exempt, vat = _read_parts(root, parts, currency)
+    net, exempt, vat, rates = _read_parts(root, parts, currency)
     total = to_stated_money(said.get("Total"), currency, "Total")
     return TaxDocument(
         doc_key=f"mx:uuid:{uuid}", country="mx", kind=kind,
@@ -76,7 +79,7 @@ def read_cfdi(root: Element) -> TaxDocument:
         payment_form=said.get("FormaPago", "")[:_CODE], due_date=None, global_of=_read_global(parts),
         third_party=_sum_third_party(parts, currency), no_debit_right=False, order_ref="",
         ref_type="", ref_number=ref_number, seal=said.get("Sello", ""), relations=relations,
-        payments=tuple(_list_payments(inside)) if kind == "P" else (),
+        payments=tuple(_list_payments(inside)) if kind == "P" else (), rates=rates,
     )  # fmt: skip
 
 
@@ -116,19 +119,32 @@ def _choose_reference(kind: str, relations: tuple[Relation, ...]) -> str:
     return named.pop() if len(named) == 1 else ""
 
 
-def _read_parts(root: Element, parts: Mapping[str, Element], currency: str) -> tuple[int, int, int]:
-    """Return net, exempt and value added tax; version 3.3 states what is exempt with its lines alone."""
+def _read_parts(root: Element, parts: Mapping[str, Element], currency: str) -> tuple[int, int, int, str]:
+    """Return net, exempt, value added tax, and its rates; version 3.3 states bases with its lines alone."""
     said = root.attrib
     taxes = list(_list_taxes(parts.get("Impuestos")))
     vat = sum(to_money(tax.get("Importe"), currency, "Importe") for tax in taxes if tax.get("Impuesto") == _VAT)
     if said["Version"] != _VERSIONS[-1]:
         lines = (children(line).get("Impuestos") for line in all_of(parts.get("Conceptos"), "Concepto"))
         taxes = [tax for line in lines for tax in _list_taxes(line)]
-    of_exempt = (tax for tax in taxes if tax.get("Impuesto") == _VAT and tax.get("TipoFactor") == _EXEMPT)
-    exempt = sum(to_money(tax.get("Base"), currency, "Base") for tax in of_exempt)
+    sums = [_to_sum(tax, currency) for tax in taxes if tax.get("Impuesto") == _VAT]
+    exempt = sum(one.base for one in sums if one.rate == EXEMPT)
     before = to_stated_money(said.get("SubTotal"), currency, "SubTotal")
-    net = before - to_money(said.get("Descuento"), currency, "Descuento")
-    return net - exempt, exempt, vat
+    net = before - to_money(said.get("Descuento"), currency, "Descuento") - exempt
+    return net, exempt, vat, write_rates((one for one in sums if one.rate != EXEMPT), net, vat)
+
+
+def _to_sum(tax: Attributes, currency: str, of: str = "") -> RateSum:
+    """Return what one node states of a rate; names of attributes in a complement end with `of`."""
+    base, vat = (to_money(tax.get(f"{name}{of}"), currency, name) for name in ("Base", "Importe"))
+    is_exempt = tax.get(f"TipoFactor{of}") == _EXEMPT
+    return RateSum(EXEMPT if is_exempt else _to_percent(tax.get(f"TasaOCuota{of}", "")), base, vat)
+
+
+@lru_cache(maxsize=64)
+def _to_percent(text: str) -> str:
+    """Return a rate in percent without needless digits, as 16 for 0.160000."""
+    return f"{(Decimal(to_rate(text, 'TasaOCuota', is_zero_known=True) or 0) * 100).normalize():f}"
 
 
 def _list_taxes(taxes: Element | None) -> Iterator[Attributes]:
@@ -182,6 +198,8 @@ def _to_settlement(
         to_money(paid.get(name), owed, name) for name in ("ImpSaldoAnt", "ImpPagado", "ImpSaldoInsoluto")
     )
     instalment = paid.get("NumParcialidad", "1")
+    sums = list(_list_paid_rates(document, owed))
+    vat = sum(one.vat for one in sums)
     equivalence = "EquivalenciaDR" if paid.get("EquivalenciaDR") else "TipoCambioDR"
     return Settlement(
         payment_number=number, line=line, paid_at=paid_at, payment_form=said.get("FormaDePagoP", "")[:_CODE],
@@ -190,16 +208,14 @@ def _to_settlement(
         paid_key=f"mx:uuid:{uuid}" if uuid else "", series=paid.get("Serie", "")[:_SERIES],
         folio=paid.get("Folio", "")[:_FOLIO], instalment=int(instalment) if _INSTALMENT.fullmatch(instalment) else 0,
         paid_currency=owed, balance_before=before, paid=part, balance_after=after,
-        equivalence=to_rate(paid.get(equivalence, ""), equivalence), vat=_sum_paid_vat(document, owed),
+        equivalence=to_rate(paid.get(equivalence, ""), equivalence), vat=vat,
+        # Version 1.0 states no taxes of what it settles.
+        rates=write_rates(sums, part - vat, vat) if "ObjetoImpDR" in paid else "",
     )  # fmt: skip
 
 
-def _sum_paid_vat(document: Element | None, currency: str) -> int:
-    taxes = [] if document is None else all_of(document, "ImpuestosDR")
-    return sum(
-        to_money(tax.get("ImporteDR"), currency, "ImporteDR")
-        for part in taxes
-        for group in all_of(part, "TrasladosDR")
-        for tax in all_of(group, "TrasladoDR")
-        if tax.get("ImpuestoDR") == _VAT
-    )
+def _list_paid_rates(document: Element | None, currency: str) -> Iterator[RateSum]:
+    for part in [] if document is None else all_of(document, "ImpuestosDR"):
+        for group in all_of(part, "TrasladosDR"):
+            yield from (_to_sum(tax.attrib, currency, "DR") for tax in all_of(group, "TrasladoDR")
+                        if tax.get("ImpuestoDR") == _VAT)  # fmt: skip

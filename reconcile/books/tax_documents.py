@@ -76,6 +76,8 @@ class Settlement:
     balance_after: int
     equivalence: str
     vat: int
+    # As `vat_rates` writes them: empty where all of it is at the general rate.
+    rates: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,7 @@ class TaxDocument:
     seal: str
     relations: tuple[Relation, ...] = ()
     payments: tuple[Settlement, ...] = ()
+    rates: str = ""
 
     def digest(self) -> str:
         """Name the document by what it states."""
@@ -224,9 +227,10 @@ def _scale(text: str, digits: int) -> int | None:
     return int(scaled) if scaled.is_finite() and abs(scaled) <= LARGEST_AMOUNT else None
 
 
-def to_rate(text: str, name: str) -> str:
-    """Return a rate as it is written, empty where there is none."""
-    if text and (len(text) > _LONGEST_AMOUNT or not _RATE.fullmatch(text) or not Decimal(text)):
+def to_rate(text: str, name: str, *, is_zero_known: bool = False) -> str:
+    """Return a rate as it is written, empty where there is none; of money none is zero, of tax one may be."""
+    is_written = len(text) <= _LONGEST_AMOUNT and _RATE.fullmatch(text)
+    if text and not (is_written and (is_zero_known or Decimal(text))):
         raise TaxXmlError("tax.not_a_rate", name=name, value=text[:_LONGEST_AMOUNT])
     return text
 

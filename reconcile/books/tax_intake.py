@@ -297,6 +297,7 @@ _SAME = (
     "doc_key", "country", "kind", "issuer_tax_id", "receiver_tax_id", "series", "folio", "uuid", "issued_at",
     "issue_date", "currency", "rate", "net", "exempt", "vat", "withheld", "total", "payable", "payment_method",
     "payment_form", "due_date", "global_of", "third_party", "no_debit_right", "order_ref",
+    "rates",
 )  # fmt: skip
 _OF_PAYMENT = tuple(Settlement.__slots__)
 _OF_RELATION = tuple(Relation.__slots__)

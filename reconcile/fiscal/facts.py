@@ -19,6 +19,15 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
+class Measure:
+    """Base or tax of documents, of one rate in percent or of all."""
+
+    code: str
+    column: str
+    rate: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Cause:
     """Why two witnesses differ: the side that acts, and the exception it is on the work list, if any.
 
@@ -50,6 +59,7 @@ class Country:
     """What holds in one country."""
 
     figures: Mapping[str, Figure]
+    office: Mapping[str, Measure]
     formulas: Mapping[str, Mapping[str, int]]
     monthly: frozenset[str]
     counts: frozenset[str]
@@ -58,6 +68,7 @@ class Country:
     link: Mapping[str, str]
     link_year: Mapping[str, str]
     annual: Mapping[str, str]
+    accumulated: Mapping[str, str]
     duties: tuple[Duty, ...]
 
 
@@ -80,16 +91,19 @@ def facts_of(country: str) -> Country:
     formulas = {code: _to_signs(parts) for code, parts in own["formulas"].items()}
     declared = own["declared"]
     parts = (part for formula in formulas.values() for part in formula)
+    office = {code: Measure(code, **row) for code, row in own["office"].items()}
     return Country(
         figures,
+        office,
         formulas,
-        frozenset({*figures, *formulas, *parts, *declared["month"], *declared["counts"]}),
+        frozenset({*figures, *office, *formulas, *parts, *declared["month"], *declared["counts"]}),
         frozenset(declared["counts"]),
         frozenset(declared["year"]),
         frozenset(own["carried"]["lines"]),
         declared["link"],
         declared["link_year"],
         declared["annual"],
+        declared["accumulated"],
         tuple(Duty(code, **row) for code, row in own["duties"].items()),
     )
 

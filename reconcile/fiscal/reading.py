@@ -11,13 +11,13 @@ from sqlmodel import Session, col, select
 
 from consumer.facts.clock import local_date, to_instant
 from consumer.facts.installation import Connection
-from consumer.facts.money import split_amount
 from consumer.facts.store import Row, among
 from consumer.facts.tables.provider import TaxInvoice
 from consumer.facts.tables.sync import Checkpoint
 from consumer.facts.taxids import TaxIdError, to_tax_id
 from reconcile.books.register_files import read_rows
 from reconcile.books.tax_registers import BOTH, METADATA, SIDES, SUMMARY
+from reconcile.books.vat_rates import RateSum, read_rates
 from reconcile.fiscal.complements import Cause, find_causes
 from reconcile.fiscal.converting import to_home
 from reconcile.fiscal.declared import read_declared
@@ -55,7 +55,9 @@ def read_world(
     A year is only tied with its months as they were declared, so for one no more is read.
     """
     issuer = _tax_id(connection.provider_tax_id or "", connection.country_code)
-    terms = Terms(connection.country_code, connection.voucher_model, connection.note_months, issuer)
+    terms = Terms(
+        connection.country_code, connection.voucher_model, connection.note_months, issuer, connection.income_by
+    )  # fmt: skip
     declared = read_declared(session, connection)
     months = None if periods is None else {period for period in periods if len(period) == len("2026-10")}
     if months is not None and not months:
@@ -322,6 +324,7 @@ def _of_xml(row: FiscalDocument, home: str, ref_key: str, lowered: Sequence[Note
     rate = "1" if row.currency == home else row.rate
     amounts = [to_home(one, row.currency, home, rate=rate) for one in (row.net, row.exempt, row.vat, row.total)]
     net, exempt, vat, total = (amount or 0 for amount in amounts)
+    rates = _bring_home(row.rates, row.currency, home, rate=rate) if row.rates else ()
     is_issued = row.direction == "issued"
     return Paper(
         key=row.doc_key, side="sales" if is_issued else "purchases", kind=row.kind, period=row.period, net=net,
@@ -330,9 +333,16 @@ def _of_xml(row: FiscalDocument, home: str, ref_key: str, lowered: Sequence[Note
         third_party=row.third_party, method=row.payment_method.upper(), is_global=bool(row.global_of),
         is_replaced=bool(row.replaced_by),
         ref_key=lowered[0].doc_key if lowered else ref_key, is_priced=None not in amounts,
-        lowered=tuple(zip((part.doc_key for part in lowered), split_amount(vat, [part.amount for part in lowered]),
-                          strict=True)),
+        lowered=tuple((part.doc_key, part.amount) for part in lowered), rates=rates,
     )  # fmt: skip
+
+
+def _bring_home(text: str, currency: str, home: str, *, rate: str, per: str = "1") -> tuple[RateSum, ...]:
+    """Return sums by rate in the country's money; one that cannot be is 0, and its document is not priced anyhow."""
+    return tuple(
+        RateSum(one.rate, *(to_home(part, currency, home, rate=rate, per=per) or 0 for part in one[1:]))
+        for one in read_rates(text)
+    )
 
 
 def _read_causes(
@@ -345,18 +355,26 @@ def _read_causes(
 def _read_complements(session: Session, connection: Connection, scope: Scope) -> Iterator[Complement]:
     zone = connection.country.zone
     mine = (col(FiscalPayment.connection) == connection.name, *scope.holding(session, FiscalPayment.paid_key))
+    home = connection.country.currency
     for row in session.exec(select(FiscalPayment).where(*mine)):
         on = local_date(row.paid_at, zone)
-        vat = price_settled(row, connection.country.currency)
+        vat, paid = (price_settled(row, home, amount) for amount in (row.vat, row.paid))
+        rates = _bring_home(row.rates, row.paid_currency, home, **_rates_of(row, home)) if row.rates else ()
+        base = sum(one.base for one in rates) if rates else (paid or 0) - (vat or 0)
         yield Complement(
-            row.doc_key, row.paid_key, f"{on:%Y-%m}", on, row.instalment, row.paid, vat or 0, is_priced=vat is not None
-        )
+            row.doc_key, row.paid_key, f"{on:%Y-%m}", on, row.instalment, row.paid, vat or 0,
+            is_priced=None not in {vat, paid}, base=base, rates=rates,
+        )  # fmt: skip
 
 
-def price_settled(row: FiscalPayment, home: str) -> int | None:
-    """Return the VAT of what a payment settled in the country's money: it is stated in the document's."""
+def price_settled(row: FiscalPayment, home: str, amount: int) -> int | None:
+    """Return an amount of what a payment settled in the country's money: it is stated in the document's."""
+    return to_home(amount, row.paid_currency, home, **_rates_of(row, home))
+
+
+def _rates_of(row: FiscalPayment, home: str) -> dict[str, str]:
     per = "1" if row.paid_currency == row.currency else row.equivalence
-    return to_home(row.vat, row.paid_currency, home, rate="1" if row.currency == home else row.rate, per=per)
+    return {"rate": "1" if row.currency == home else row.rate, "per": per}
 
 
 def to_payments(lines: Iterable[Row]) -> Iterator[Payment]:

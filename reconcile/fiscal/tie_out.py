@@ -6,10 +6,11 @@ from datetime import date, datetime, timedelta
 
 from consumer.facts.clock import local_date
 from consumer.facts.countries import COUNTRIES
-from reconcile.fiscal.collecting import tie_collected, tie_computed, tie_creditable, tie_vouchers
+from reconcile.fiscal.collecting import tie_collected, tie_vouchers
 from reconcile.fiscal.comparing import Part, Side, Tie, Verdict, add_up, compare, explain_declared, is_priced
 from reconcile.fiscal.facts import Country, Figure, facts_of
 from reconcile.fiscal.fees import LATEST, add_months, tie_fees
+from reconcile.fiscal.office import tie_creditable, tie_office
 from reconcile.fiscal.witnesses import Figures, Paper, Said, State, Witness, World
 from reconcile.rules.kinds import NO_SALES
 
@@ -36,8 +37,12 @@ def tie_out(world: World, period: str) -> list[Tie]:
     ]
     if world.terms.country == "cl":
         return [*ties, tie_vouchers(world, period)]
-    computed = tie_computed(world, period)
-    return [*ties, computed, _tie_with_return(world, computed, period), *tie_creditable(world, period)]
+    return [
+        *ties,
+        *tie_office(world, period),
+        *tie_creditable(world, period),
+        *_tie_accumulated(world, country, period),
+    ]
 
 
 def end_of(period: str) -> date:
@@ -198,31 +203,32 @@ def _tie_form(world: World, country: Country, period: str) -> Iterator[Tie]:
             )  # fmt: skip
 
 
-def _tie_with_return(world: World, computed: Tie, period: str) -> Tie:
-    """Tie what the tax office would compute with the declared VAT; what the money explains may explain it too."""
-    declared = (world.declared or {}).get(period, _NO_FIGURES)
-    stated = declared.amounts.get("vat_caused")
-    groups: dict[str, list[Part]] = {}
-    for part in computed.parts:
-        groups.setdefault(part.cause, []).append(part)
-    side = Side(Witness.DECLARED, stated, declared.as_of)
-    if computed.a.amount is None or stated is None:
-        return Tie(period, "vat_caused", computed.a, side)
-    parts = explain_declared(computed.a.amount - stated, groups, types=1)
-    return Tie(period, "vat_caused", computed.a, side, tuple(parts), computed.withheld)
+def _tie_accumulated(world: World, country: Country, period: str) -> Iterator[Tie]:
+    """Tie what a return states of the year so far with the sum of its months; with one missing there is no sum."""
+    declared = world.declared or {}
+    here = declared.get(period, _NO_FIGURES)
+    year, month = period.split("-")
+    for code, monthly in country.accumulated.items():
+        if code in here.amounts:
+            months = [f"{year}-{one:02}" for one in range(1, int(month) + 1)]
+            yield _tie_sum(period, code, here, monthly, [declared.get(one, _NO_FIGURES) for one in months])
+
+
+def _tie_sum(period: str, code: str, stated: Figures, monthly: str, months: Sequence[Figures]) -> Tie:
+    amounts = [figures.amounts.get(monthly) for figures in months]
+    whole = None if None in amounts else sum(amount for amount in amounts if amount is not None)
+    times: list[datetime] = [figures.as_of for figures in months if figures.as_of]
+    return Tie(
+        period, code, Side(Witness.DECLARED, stated.amounts.get(code), stated.as_of),
+        Side(Witness.COMPUTED, whole, max(times, default=None)),
+        withheld=Verdict.NOT_FILED if whole is None or code not in stated.amounts else None,
+    )  # fmt: skip
 
 
 def _tie_year(world: World, country: Country, year: str) -> Iterator[Tie]:
     """Tie the annual return with the sum of twelve monthly ones; with fewer there is no sum."""
     declared = world.declared or {}
     annual = declared.get(year, _NO_FIGURES)
+    months = [declared.get(f"{year}-{month:02}", _NO_FIGURES) for month in range(1, _MONTHS + 1)]
     for code, monthly in country.annual.items():
-        months = [declared.get(f"{year}-{month:02}", _NO_FIGURES) for month in range(1, _MONTHS + 1)]
-        amounts = [figures.amounts.get(monthly) for figures in months]
-        whole = None if None in amounts else sum(amount for amount in amounts if amount is not None)
-        times: list[datetime] = [figures.as_of for figures in months if figures.as_of]
-        yield Tie(
-            year, code, Side(Witness.DECLARED, annual.amounts.get(code), annual.as_of),
-            Side(Witness.COMPUTED, whole, max(times, default=None)),
-            withheld=Verdict.NOT_FILED if whole is None or code not in annual.amounts else None,
-        )  # fmt: skip
+        yield _tie_sum(year, code, annual, monthly, months)

@@ -6,6 +6,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import NamedTuple
 
+from reconcile.books.vat_rates import RateSum
 from reconcile.fiscal.complements import Cause
 from reconcile.rules.kinds import SUMMED
 
@@ -51,8 +52,10 @@ class Paper(NamedTuple):
     # The document that a note refers to, and its day.
     ref_on: date | None = None
     ref_key: str = ""
-    # The VAT that a note takes from each document it lowers, where it names several.
+    # What a note takes from each document it lowers, where it names several.
     lowered: tuple[tuple[str, int], ...] = ()
+    # Base and tax by rate, where not all of it is at the general one; what is exempt stands apart.
+    rates: tuple[RateSum, ...] = ()
     no_debit_right: bool = False
     third_party: int = 0
     method: str = ""
@@ -102,6 +105,9 @@ class Complement(NamedTuple):
     paid: int
     vat: int
     is_priced: bool = True
+    # What it settled without its tax, all of it or by rate where several are stated.
+    base: int = 0
+    rates: tuple[RateSum, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +148,7 @@ class Figures:
 class Terms:
     """What a country and a connection ask for: the model of vouchers, months in which a note lowers tax, and who bills.
 
+    `income_by` says whether income counts as it is paid or as it is issued (Mexico).
     `provider_tax_id` is the issuer of the documents over fees, empty where it is not known.
     """
 
@@ -149,6 +156,7 @@ class Terms:
     voucher_model: str = "voucher"
     note_months: int = 6
     provider_tax_id: str = ""
+    income_by: str = "paid"
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,8 @@ _MONTHS = 3
 _COMPLEMENTS, _VOUCHERS, _RETURN = "complements", "vouchers", "return"
 _FIRST = (Witness.BOOKS, Witness.COLLECTED, Witness.TAX_OFFICE)
 _DOCUMENTS = ("cl:", "mx:")
+# Of what the tax office would compute, the figure whose causes are exceptions: the others say them again.
+_TAX = "vat_caused"
 # A month, a figure of it, and whether it was tied with what was declared.
 _Place: TypeAlias = tuple[str, str, bool]
 
@@ -80,14 +82,16 @@ def _judge(session: Session, connection: Connection, as_of: date) -> _Judged:
     last, country = month_before(as_of), connection.country_code
     open_now = (row for row in read_exceptions(session, connection.name, ()) if row.code in OF_TAX)
     months = {add_months(last, -lag) for lag in range(_MONTHS)} | {_place_of(row)[0] for row in open_now}
-    world = read_world(session, connection, today=as_of, periods=months)
+    # Complements are due in the month after the payment: that of today too.
+    due = months | {f"{as_of:%Y-%m}"}
+    world = read_world(session, connection, today=as_of, periods=due)
     ties = [tie for month in sorted(months) for tie in tie_out(world, month)]
-    found = [*_find_in_ties(ties, country), *_find_of_complements(world, months)]
+    found = [*_find_in_ties(ties, country), *_find_of_complements(world, due)]
     rectified = sorted(find_rectified(session, connection) & months)
     found += [_Cause(Code.F29_RECTIFIED, None, month, _RETURN, Part("", 0)) for month in rectified]
     places = {(tie.period, tie.figure, _is_declared(tie)) for tie in ties if _has_verdict(tie)}
     if country == "mx" and world.xml.is_known:
-        places |= {(month, _COMPLEMENTS, False) for month in months}
+        places |= {(month, _COMPLEMENTS, False) for month in due}
     names = dict(_read_names(session, connection.name, {cause.part.doc_key for cause in found}))
     findings = _merge_alike(_to_finding(cause, names, connection.country.currency) for cause in found)
     return _Judged(by_identity(connection.name, findings), frozenset(places))
@@ -111,7 +115,7 @@ def _find_in_ties(ties: Iterable[Tie], country: str) -> Iterator[_Cause]:
         if _is_declared(tie):
             if tie.rest:
                 yield _Cause(Code.F29_DIFF, None, tie.period, tie.figure, Part("", tie.rest))
-        elif tie.a.witness in _FIRST:
+        elif tie.a.witness in _FIRST and (tie.a.witness is not Witness.TAX_OFFICE or tie.figure == _TAX):
             for part in tie.parts:
                 yield from _to_cause(part, tie.period, tie.figure, country)
 

@@ -60,6 +60,8 @@ class FiscalDocument(SQLModel, table=True):
     # A note that does not lower the tax of its issuer.
     no_debit_right: bool = False
     order_ref: str = ""
+    # Bases and tax by rate, empty where all of it is at the general one (Mexico).
+    rates: str = Field(default="", sa_column_kwargs={"server_default": ""})
     # What another XML of the same document stated differently: fields of the books, and its payable total.
     other_fields: str = Field(default="", sa_column_kwargs={"server_default": ""})
     other_payable: int | None = minor_units()
@@ -123,6 +125,7 @@ class FiscalPayment(SQLModel, table=True):
     balance_after: int = minor_units(optional=False)
     equivalence: str = ""
     vat: int = minor_units(optional=False)
+    rates: str = Field(default="", sa_column_kwargs={"server_default": ""})
 
 
 # What lists show of a file of a register, in their order.

@@ -163,17 +163,20 @@ class LaterDocument(TaxDocument):
 
 
 def test_a_field_that_is_added_later_leaves_digests_as_they_are() -> None:
-    """A digest covers a list of fields, so that a known document stays known; every one of today's counts."""
+    """A digest covers a list of fields, so that a known document stays known; all but one added later count."""
     found = read(complement("d", ("a", 1, "1160.00", "500.00", "660.00")))
     values = {field.name: getattr(found, field.name) for field in fields(found)}
     assert LaterDocument(**values).digest() == found.digest()
     for name, value in values.items():
         other: Any = () if isinstance(value, tuple) else "other"
-        assert (replace(found, **{name: other}).digest() == found.digest()) == (value == other)
+        is_left_out = value == other or name == "rates"
+        assert (replace(found, **{name: other}).digest() == found.digest()) == is_left_out
     (paid,) = found.payments
     for field in fields(paid):
         changed: Any = {field.name: "other"}
-        assert replace(found, payments=(replace(paid, **changed),)).digest() != found.digest()
+        assert (replace(found, payments=(replace(paid, **changed),)).digest() == found.digest()) == (
+            field.name == "rates"
+        )
 
 
 PAID = complement("d", ("a", 1, "1160.00", "500.00", "660.00"))

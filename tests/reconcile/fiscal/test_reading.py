@@ -96,7 +96,7 @@ def test_the_vat_of_a_complement_is_in_the_money_of_its_document() -> None:
         rate="18", amount=10_00, paid_uuid="i", paid_key="i", instalment=1, paid_currency="MXN", balance_before=160_00,
         paid=160_00, balance_after=0, equivalence="16", vat=160_00,
     )  # fmt: skip
-    assert price_settled(settled, "MXN") == 180_00
+    assert price_settled(settled, "MXN", settled.vat) == 180_00
 
 
 def keep_register(world: "World", side: str, period: str, section: str, *rows: dict[str, Any]) -> None:

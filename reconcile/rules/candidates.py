@@ -156,7 +156,9 @@ def _pair(ledger: Ledger, edge: tuple[int, int], reason: Reason, rivals: tuple[i
 
 def _number_blocks(ledger: Ledger, names: list[str], is_meant: Mask) -> tuple[DataFrame, DataFrame]:
     """Number the blocks that hold payments as well as documents, and give both sides of them."""
-    payments = np.flatnonzero(ledger.is_left() & is_meant)
+    payments = np.flatnonzero(ledger.left & is_meant)
+    if not len(payments) or not len(ledger.books):
+        return DataFrame(), DataFrame()
     columns = {name: getattr(ledger.payments, name)[payments] for name in ("currency", "amount", "customer", "day")}
     left, right = DataFrame({"payment": payments} | columns), _list_asks(ledger)
     if "customer" in names:

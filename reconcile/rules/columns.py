@@ -25,7 +25,7 @@ Cells: TypeAlias = ExtensionArray
 # Of Arrow, which has no types of its own.
 ArrowTexts: TypeAlias = pa.Array
 ArrowValues: TypeAlias = pa.Array
-AnyColumn: TypeAlias = Series | Cells | ArrowValues
+AnyColumn: TypeAlias = Series | pd.Index | Cells | ArrowValues
 
 # Between the parts of a key of several columns: without it, a and bc would be ab and c.
 BETWEEN = pa.scalar("\x1f", type=pa.large_string())
@@ -62,11 +62,23 @@ def sort_places(frame: DataFrame, names: list[str]) -> Indices:
 def look_up(keys: Series, table: Series) -> Series:
     """Return the table's value of each key, NA where it has none, in the table's type; integers become nullable."""
     kept = table.astype("Int64") if table.dtype == "int64" else table
-    wanted, known = to_arrow(keys), to_arrow(table.index)
     if not table.index.is_unique:
         raise ValueError("the table that is looked up has a key twice")
-    places = pc.index_in(wanted, value_set=known.cast(wanted.type), skip_nulls=True).fill_null(-1).to_numpy()
-    return pd.Series(kept.array.take(places, allow_fill=True), index=keys.index)
+    return pd.Series(kept.array.take(find_places(keys, table.index), allow_fill=True), index=keys.index)
+
+
+def find_places(keys: Series, known: AnyColumn) -> Indices:
+    """Return where among the known keys each key stands; −1 for none."""
+    wanted = to_arrow(keys)
+    return to_ints(pc.index_in(wanted, value_set=to_arrow(known).cast(wanted.type), skip_nulls=True).fill_null(-1))
+
+
+def add_by_place(places: Indices, values: Series, count: int) -> tuple[Ints, Ints]:
+    """Add up the known values of each place, and count them; the place −1 stands for none."""
+    chosen = values.notna().to_numpy() & (places >= 0)
+    sums = np.zeros(count, dtype=np.int64)
+    np.add.at(sums, places[chosen], values[chosen].to_numpy(dtype=np.int64))
+    return sums, np.bincount(places[chosen], minlength=count)
 
 
 def share_texts(values: Series) -> Words:
@@ -157,8 +169,13 @@ def format_clock_times(local: Series) -> Cells:
 
 def move_days(days: Series, move: Callable[[date], date]) -> Series:
     """Apply a rule of the calendar once per distinct day, since years of rows hold few days."""
-    moved = {day: pd.Timestamp(move(day.date())) for day in days.dropna().unique()}
-    return look_up(days, pd.Series(moved, dtype=DAY))
+    places, distinct = pd.factorize(days.array)
+    return _spread(days, places, [move(day.date()) for day in distinct], DAY)
+
+
+def _spread(days: Series, places: Indices, values: Sequence[date], dtype: str) -> Series:
+    """Return the value of each day by its place among the distinct days."""
+    return pd.Series(pd.Series(values, dtype=dtype).array.take(places, allow_fill=True), index=days.index)
 
 
 def shift_days(days: Series, count: int, calendar: BankCalendar) -> Series:
@@ -191,7 +208,9 @@ def to_payout_bank_days(created: Series, last_item: Series, calendar: BankCalend
 
 
 def _are_bank_days(days: Series, calendar: BankCalendar) -> Series:
-    return days.isin([day for day in days.dropna().unique() if calendar.is_bank_day(day.date())])
+    places, distinct = pd.factorize(days.array)
+    is_bank_day = np.array([*(calendar.is_bank_day(day.date()) for day in distinct), False])
+    return pd.Series(is_bank_day[places], index=days.index)
 
 
 def _choose_days(mask: Series, days: Series, others: Series) -> Series:
@@ -207,10 +226,10 @@ def expect_arrivals(days: Series, schedule: str, calendar: BankCalendar) -> Seri
 
 
 def to_windows(days: Series, calendar: BankCalendar) -> tuple[Series, Series]:
-    edges = {day: calendar.window_of(day.date()) for day in days.dropna().unique()}
-    since = pd.Series({day: edge[0] for day, edge in edges.items()}, dtype=MOMENT)
-    until = pd.Series({day: edge[1] for day, edge in edges.items()}, dtype=MOMENT)
-    return look_up(days, since), look_up(days, until)
+    places, distinct = pd.factorize(days.array)
+    edges = [calendar.window_of(day.date()) for day in distinct]
+    since, until = ([edge[end] for edge in edges] for end in (0, 1))
+    return _spread(days, places, since, MOMENT), _spread(days, places, until, MOMENT)
 
 
 def to_day_numbers(days: Series) -> Ints:

@@ -15,6 +15,8 @@ _LINKS = (MATCH, "unmatch", "decline")
 
 def apply_decisions(ledger: Ledger, decisions: DataFrame) -> None:
     """Take decisions in the order they were made; a later one about the same pair replaces an earlier one."""
+    if decisions.empty:
+        return
     ordered = decisions.sort_values(["decision_id", "kind", "resource_id", "doc_key"])
     is_link = ordered["kind"].isin(_LINKS)
     links = ordered[is_link].drop_duplicates(["resource_id", "doc_key"], keep="last")

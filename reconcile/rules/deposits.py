@@ -10,7 +10,7 @@ import pandas as pd
 from pandas import DataFrame
 
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import BANK_RESULTS, Evidence, Finding, Inputs, Row, rows_of, to_types
+from reconcile.rules.inputs import BANK_RESULTS, Evidence, Finding, Inputs, Row, empty_frame, rows_of, to_types
 from reconcile.rules.names import simplify
 from reconcile.rules.outcomes import Code
 from reconcile.rules.terms import BPS
@@ -38,6 +38,11 @@ class Accounts:
 
     def __init__(self, inputs: Inputs) -> None:
         bank, payouts = inputs.bank, inputs.payouts
+        self._stretches: list[Row] = []
+        self._shared: frozenset[str] = frozenset()
+        self._whole: dict[str, str] = {}
+        if bank.empty:
+            return
         names = DataFrame({
             "account": pd.concat([bank["account"], payouts["recipient_account"]]),
             "last4": pd.concat([bank["account_last4"], payouts["recipient_last4"]]),
@@ -125,6 +130,8 @@ def find_deposits(inputs: Inputs) -> list[Deposit]:
     Lines of one account are paired by a payout both name or by one reference, then by amount and bank day. So n lines
     of one source and m equal ones of the other are max(n, m) deposits.
     """
+    if inputs.bank.empty:
+        return []
     inbound = inputs.bank[inputs.bank["amount"] > 0]
     rows = rows_of(inbound.sort_values(["booked_on", "movement_id"], ignore_index=True))
     lines = list(_read(rows, inputs))
@@ -302,6 +309,8 @@ def list_bank_lines(deposits: list[Deposit], summary: DataFrame, inputs: Inputs)
 
     A deposit that both sources show alike is one row; where their amounts differ each line is one.
     """
+    if not deposits:
+        return empty_frame(BANK_RESULTS)
     known = inputs.payouts[["recipient_account", "recipient_last4"]]
     accounts, endings = set(known["recipient_account"].dropna()), set(known["recipient_last4"].dropna())
     brought = summary[summary["bank_movement_id"].notna()]
@@ -338,6 +347,8 @@ def find_source_differences(deposits: list[Deposit], summary: DataFrame, inputs:
 
     Two amounts of one payout are `BANK_AMOUNT_DIFF` of that payout, and no finding here.
     """
+    if not deposits:
+        return []
     known = set(summary["bank_movement_id"][(summary["bank_difference"] != 0).fillna(value=False)])
     whole = _WholeDays(inputs)
     lines: dict[tuple[Place, pd.Timestamp], list[Row]] = {}

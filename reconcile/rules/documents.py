@@ -159,10 +159,9 @@ def to_books(frame: DataFrame, codes: tuple[Ints, Ints], inputs: Inputs) -> Book
 
 def _link(frame: DataFrame) -> DataFrame:
     """Pair each document that refers to others (`source`) with each of them (`target`), if all of them are here."""
-    empty = DataFrame({"source": np.array([], dtype=np.int64), "target": np.array([], dtype=np.int64)})
-    refs = _list_references(frame)
+    refs = _list_references(frame) if frame["ref_number"].notna().any() else DataFrame()
     if refs.empty:
-        return empty
+        return DataFrame({"source": np.array([], dtype=np.int64), "target": np.array([], dtype=np.int64)})
     named = DataFrame({
         "target": np.arange(len(frame)),
         "uuid": frame["uuid"].str.upper(),
@@ -199,8 +198,10 @@ def _list_references(frame: DataFrame) -> DataFrame:
 
 def _group_notes(links: DataFrame, frame: DataFrame, is_note: Mask, currency: Ints) -> dict[int, list[Note]]:
     """Return the notes on each document; of one on several, each has its part by their totals."""
-    days, totals = to_day_numbers(frame["issue_date"]), frame["total"].to_numpy(dtype=np.int64)
     grouped: dict[int, list[Note]] = {}
+    if links.empty:
+        return grouped
+    days, totals = to_day_numbers(frame["issue_date"]), frame["total"].to_numpy(dtype=np.int64)
     written = links[is_note[links["source"].to_numpy(dtype=np.int64)]].sort_values(["source", "target"])
     for source, named in written.groupby("source")["target"]:
         docs = named.to_numpy(dtype=np.int64)
@@ -214,6 +215,8 @@ def _group_notes(links: DataFrame, frame: DataFrame, is_note: Mask, currency: In
 
 def _group_reissues(links: DataFrame, can_replace: Mask) -> dict[int, list[int]]:
     grouped: dict[int, list[int]] = {}
+    if links.empty:
+        return grouped
     single = links[~links.duplicated("source", keep=False)]
     for source, target in single.sort_values(["target", "source"]).to_numpy():
         if can_replace[source]:

@@ -85,6 +85,8 @@ def find_other_documents(rows: DataFrame, ledger: Ledger, applied: DataFrame, in
         is_receipt = Series(books.column("doc_type", docs)).isin(RECEIPTS).to_numpy(dtype=bool)
         may_differ = is_receipt & (items["resource_subtype"] == _TRANSFER).to_numpy(dtype=bool)
     places = np.flatnonzero(may_differ & (books.credited < books.total)[docs])
+    if not len(places):
+        return []
     receivers = _find_receivers(items.take(places), stated.take(places), inputs)
     is_company = _are_companies(receivers, inputs.country)
     is_owed = receivers.notna().to_numpy(dtype=bool) if inputs.country == "mx" else is_company

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow.compute as pc
 from pandas import DataFrame, Series
 
-from reconcile.rules.columns import Ints, Mask, join_keys, look_up
+from reconcile.rules.columns import Ints, Mask, find_places, join_keys, look_up
 from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import MONEY, REFUND, REFUND_ADJUSTMENT, TEXT, Finding, Inputs, Row, rows_of
 from reconcile.rules.outcomes import Code, FeeSource
@@ -59,8 +59,12 @@ def choose_fees(rows: DataFrame, inputs: Inputs) -> Fees:
     """Choose the best source each payout allows, and give the fees of its items."""
     asked, reported = price_items(rows, inputs.tariff), _read_reported(rows, inputs.fees)
     payouts = inputs.payouts["payout_id"]
-    reported_all = reported.notna().groupby(rows["payout_id"]).all().reindex(payouts, fill_value=False)
-    asked_all = asked.notna().groupby(rows["payout_id"]).all().reindex(payouts, fill_value=True)
+    places = find_places(rows["payout_id"], payouts)
+    is_unasked, is_unreported = np.zeros(len(payouts) + 1, dtype=bool), np.ones(len(payouts) + 1, dtype=bool)
+    is_unreported[places] = False
+    is_unreported[places[reported.isna()]] = True
+    is_unasked[places[asked.isna()]] = True
+    reported_all, asked_all = ~is_unreported[:-1], ~is_unasked[:-1]
     has_report = payouts.isin(inputs.fees["payout_id"]).to_numpy()
     sources = np.where(has_report & reported_all, FeeSource.PROVIDER_CSV, FeeSource.RESIDUAL)
     if inputs.tariff is not None:
@@ -97,8 +101,8 @@ def find_off_tariff(rows: DataFrame, fees: Fees, inputs: Inputs) -> list[Finding
     is_reported = fees.items["is_reported"].to_numpy(dtype=bool)
     taken, asked = fees.items["fee_total"], fees.items["asked"]
     is_off = ((taken - asked).abs() > inputs.rules.fee_tolerance).fillna(value=False).to_numpy(dtype=bool)
-    off = rows[is_reported & is_off]
-    return [_to_off_tariff(row, int(taken[row.Index]), int(asked[row.Index])) for row in rows_of(off)]
+    off = rows_of(rows, is_reported & is_off)
+    return [_to_off_tariff(row, int(taken[row.Index]), int(asked[row.Index])) for row in off]
 
 
 def _to_off_tariff(row: Row, taken: int, asked: int) -> Finding:

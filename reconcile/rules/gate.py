@@ -18,7 +18,9 @@ from reconcile.rules.streams import OF_SUMS, PAYER_STREAMS, STREAMS, Touches, wi
 
 def find_gaps(inputs: Inputs) -> list[Finding]:
     """Name each stream that has gaps once, with all of them and the codes it withholds."""
-    found = []
+    found: list[Finding] = []
+    if inputs.gaps.empty:
+        return found
     for stream, gaps in inputs.gaps.sort_values(["stream", "since", "until"]).groupby("stream", sort=True):
         listed = [
             {
@@ -39,6 +41,8 @@ def find_gaps(inputs: Inputs) -> list[Finding]:
 
 
 def find_conflicts(inputs: Inputs) -> list[Finding]:
+    if inputs.conflicts.empty:
+        return []
     conflicts = inputs.conflicts.sort_values(["event_id", "resource_id"]).drop_duplicates("event_id")
     return [_to_conflict(row, inputs.calendar.country.currency) for row in rows_of(conflicts)]
 

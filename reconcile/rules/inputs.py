@@ -4,13 +4,16 @@ Money is nullable `Int64` minor units; text is `str` with NA for "unknown"; mome
 `datetime64[us, UTC]`; dates are `datetime64[us]` at midnight without a zone (`to_types` also takes `date` objects).
 """
 
-from collections.abc import Iterable, Mapping
+from collections import namedtuple
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from functools import cache
+from functools import cache, partial
 from operator import eq
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from msgspec import Struct
 from pandas import DataFrame, Series
@@ -235,16 +238,30 @@ def to_types(frame: DataFrame, schema: Schema) -> DataFrame:
     missing = [name for name in schema if name not in frame.columns]
     if missing:
         raise FrameError(f"the frame lacks {', '.join(missing)}")
-    return DataFrame({name: _to_dtype(frame[name], dtype) for name, dtype in schema.items()})
+    columns = {name: _to_dtype(frame[name], dtype).array for name, dtype in schema.items()}
+    return DataFrame(columns, index=frame.index, copy=False)
 
 
 def empty_frame(schema: Schema) -> DataFrame:
-    return to_types(DataFrame(columns=list(schema)), schema)
+    return _without_rows(tuple(schema.items())).copy(deep=False)
 
 
-def rows_of(frame: DataFrame) -> list[Row]:
-    """Return the rows as named tuples of Python's own values."""
-    return [] if frame.empty else list(frame.astype(object).itertuples(name="row"))
+@cache
+def _without_rows(columns: tuple[tuple[str, str], ...]) -> DataFrame:
+    return to_types(DataFrame(columns=[name for name, _ in columns]), dict(columns))
+
+
+def rows_of(frame: DataFrame, mask: Series | npt.NDArray[np.bool_] | None = None) -> list[Row]:
+    """Return the rows, or those of a mask, as named tuples of Python's own values; `Index` comes first."""
+    if frame.empty or not (mask is None or mask.any()):
+        return []
+    chosen = frame if mask is None else frame[mask]
+    columns = (values.array.astype(object) for _, values in chosen.items())
+    return list(map(_row_class(("Index", *chosen.columns))._make, zip(chosen.index, *columns, strict=True)))
+
+
+# To make the class of rows anew for every frame takes longer than its few rows.
+_row_class: Callable[[tuple[str, ...]], Row] = cache(partial(namedtuple, "row", rename=True))  # noqa: PYI024 - its columns are known when it runs
 
 
 def _to_dtype(values: Series, dtype: str) -> Series:

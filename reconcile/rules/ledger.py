@@ -158,7 +158,10 @@ def group_reversals(frame: DataFrame, rows: DataFrame, disputes: DataFrame) -> d
 
 def _list_refunds(rows: DataFrame) -> list[tuple[str, str | None, Reversal]]:
     is_refund = (rows["place"] == "home") & (rows["resource_type"] == REFUND) & (rows["status"] == "succeeded")
-    chosen = rows[is_refund & rows["parent_id"].notna()]
+    is_chosen = is_refund & rows["parent_id"].notna()
+    if not is_chosen.any():
+        return []
+    chosen = rows[is_chosen]
     return [
         (row.parent_id, None, Reversal(row.resource_id, int(at), int(row.amount), _to_known(row.payout_id)))
         for row, at in zip(rows_of(chosen), to_instants(chosen["occurred_at"]), strict=True)
@@ -166,6 +169,8 @@ def _list_refunds(rows: DataFrame) -> list[tuple[str, str | None, Reversal]]:
 
 
 def _list_lost(disputes: DataFrame) -> list[tuple[str, str | None, Reversal]]:
+    if disputes.empty:
+        return []
     chosen = disputes[disputes["status"].isin(LOST) & disputes["resource_id"].notna() & (disputes["amount"] > 0)]
     # Where no end is stated, no payment is known to have come after it.
     ended = np.where(chosen["ended_at"].isna(), LATEST, to_instants(chosen["ended_at"]))

@@ -17,7 +17,7 @@ from reconcile.rules.columns import (
     Words,
     are_in,
     decode,
-    look_up,
+    find_places,
     sort_rows,
     to_arrow,
     to_bank_days,
@@ -44,7 +44,7 @@ from reconcile.rules.inputs import (
 )
 from reconcile.rules.ledger import MOST_LISTED, Ledger
 from reconcile.rules.outcomes import CLOSED, LOST, Outcome, Stage
-from reconcile.rules.payouts import NO_PAYOUT_YET
+from reconcile.rules.payouts import NO_PAYOUT_YET, rank_payouts
 from reconcile.rules.reversals import DisputeLine
 
 _SHOWN_UNAPPLIED = (Outcome.SUGGESTED, Outcome.DUPLICATE)
@@ -149,9 +149,8 @@ def _sort_lines(
              "occurred_at": "occurred_at_utc", "resource_id": "resource_id"}  # fmt: skip
     keys = {name: to_arrow(rows[name].array.take(item_at)) for name in names} | {"line": pa.array(number)}
     if extra is not None:
-        order = payouts.sort_values(["created_at", "payout_id"])["payout_id"]
-        ranks = look_up(extra["payout_id"], pd.Series(np.arange(len(order)), index=order.to_numpy()))
-        others = extra.assign(rank=ranks.fillna(NO_PAYOUT_YET).astype("int64"))
+        ranks = np.append(rank_payouts(payouts), NO_PAYOUT_YET)
+        others = extra.assign(rank=ranks[find_places(extra["payout_id"], payouts["payout_id"])])
         more = {name: to_arrow(others[column]) for name, column in names.items()} | {"line": to_arrow(extra["line"])}
         keys = {name: pa.chunked_array([key, more[name].cast(key.type)]) for name, key in keys.items()}
     order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])

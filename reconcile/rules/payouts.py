@@ -7,12 +7,15 @@ from pandas import DataFrame, Series
 
 from reconcile.rules.columns import (
     Cells,
+    Indices,
     Ints,
+    add_by_place,
     decode,
+    find_places,
     format_clock_times,
     join_keys,
-    look_up,
     shift_days,
+    sort_places,
     sort_rows,
     to_bank_days,
     to_codes,
@@ -22,7 +25,6 @@ from reconcile.rules.columns import (
 from reconcile.rules.fees import Fees, find_own_amounts, is_out_of_band, split_vat
 from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import (
-    MOMENT,
     MONEY,
     PAYMENT_TYPES,
     REFUND,
@@ -53,18 +55,20 @@ def place_items(inputs: Inputs) -> DataFrame:
     that was canceled or returned). An item that only dead payouts list gets a further row without a payout.
     What payments say stays where it is, long and seldom asked for: `source` is its place among the inputs' items.
     """
-    items = inputs.items.drop(columns=list(SAID)).assign(source=np.arange(len(inputs.items)))
+    names = [name for name in inputs.items.columns if name not in SAID]
+    items = inputs.items[names].assign(source=np.arange(len(inputs.items)))
     rows = _rank(_check_types(items), inputs.payouts)
-    free = _list_freed(rows)
-    rows = rows if free.empty else pd.concat([rows, free], ignore_index=True)
+    if rows["is_dead"].any():
+        rows = pd.concat([rows, _list_freed(rows)], ignore_index=True)
     rows = sort_rows(rows, ["rank", "payout_id", "resource_type", "resource_id"])
-    rows["place"] = _name_places(rows)
-    rows["signed"] = np.where(rows["resource_type"] == REFUND, -1, 1) * find_own_amounts(rows)
     local = to_local_times(rows["occurred_at"], inputs.calendar)
-    rows["local_date"] = local.dt.normalize()
-    rows["local_time"] = format_clock_times(local)
-    rows["bank_day"] = to_bank_days(rows["occurred_at"], inputs.calendar)
-    return rows
+    return rows.assign(
+        place=_name_places(rows),
+        signed=np.where(rows["resource_type"] == REFUND, -1, 1) * find_own_amounts(rows),
+        local_date=local.dt.normalize(),
+        local_time=format_clock_times(local),
+        bank_day=to_bank_days(rows["occurred_at"], inputs.calendar),
+    )
 
 
 def _check_types(items: DataFrame) -> DataFrame:
@@ -76,19 +80,27 @@ def _check_types(items: DataFrame) -> DataFrame:
 
 
 def _rank(items: DataFrame, payouts: DataFrame) -> DataFrame:
-    order = payouts.sort_values(["created_at", "payout_id"], ignore_index=True)
-    ranks = pd.Series(np.arange(len(order)), index=order["payout_id"])
+    ranks = np.append(rank_payouts(payouts), NO_PAYOUT_YET)
     rows = items.assign(thing=_number_things(items))
     # One row per payout and item; a row without a payout is dropped where a payout lists the item.
     is_loose = rows["payout_id"].isna()
     listed = DataFrame({"thing": rows["thing"], "payout": to_codes(rows["payout_id"])})
     rows = _drop(rows, listed.duplicated() | (is_loose & rows["thing"].isin(rows["thing"][~is_loose])))
-    rows["rank"] = look_up(rows["payout_id"], ranks).fillna(NO_PAYOUT_YET).astype("int64")
-    dead = payouts.loc[payouts["status"].isin(DEAD)]
-    freed = dead.set_index("payout_id")["ended_at"].fillna(dead.set_index("payout_id")["created_at"])
-    rows["freed_at"] = look_up(rows["payout_id"], freed).astype(MOMENT)
-    rows["is_dead"] = rows["payout_id"].isin(dead["payout_id"])
-    return rows
+    places = find_places(rows["payout_id"], payouts["payout_id"])
+    is_dead = payouts["status"].isin(DEAD)
+    freed = payouts["ended_at"].fillna(payouts["created_at"]).where(is_dead)
+    return rows.assign(
+        rank=ranks[places],
+        freed_at=freed.array.take(places, allow_fill=True),
+        is_dead=np.append(is_dead, [False])[places],
+    )
+
+
+def rank_payouts(payouts: DataFrame) -> Ints:
+    """Return the place of each payout in the order they were made."""
+    ranks = np.empty(len(payouts), dtype=np.int64)
+    ranks[sort_places(payouts, ["created_at", "payout_id"])] = np.arange(len(payouts))
+    return ranks
 
 
 def _number_things(items: DataFrame) -> Ints:
@@ -119,11 +131,17 @@ def _name_places(rows: DataFrame) -> Cells:
 
 def find_misplaced(rows: DataFrame, inputs: Inputs) -> list[Finding]:
     """Find items in a second payout or in one of another currency, and payments in none after two bank days."""
-    again = rows[rows["place"] == "again"]
+    return _find_in_two(rows) + _find_foreign(rows, inputs) + _find_lost(rows, inputs)
+
+
+def _find_in_two(rows: DataFrame) -> list[Finding]:
+    is_again = rows["place"] == "again"
+    if not is_again.any():
+        return []
+    again = rows[is_again]
     homes = rows.loc[(rows["place"] == "home") & rows["thing"].isin(again["thing"]), ["thing", "payout_id"]]
     both = again.merge(homes.rename(columns={"payout_id": "first"}), on="thing")
-    found = [_to_second_payout(row, row.first) for row in rows_of(both)]
-    return found + _find_foreign(rows, inputs) + _find_lost(rows, inputs)
+    return [_to_second_payout(row, row.first) for row in rows_of(both)]
 
 
 def _to_second_payout(row: Row, first: str) -> Finding:
@@ -160,13 +178,13 @@ def _to_foreign(row: Row) -> Finding:
 
 def _find_lost(rows: DataFrame, inputs: Inputs) -> list[Finding]:
     is_loose = (rows["place"] == "home") & rows["payout_id"].isna() & rows["resource_type"].isin(PAYMENT_TYPES)
-    loose = rows[is_loose]
-    if loose.empty:
+    if not is_loose.any():
         return []
+    loose = rows[is_loose]
     since = to_bank_days(loose["freed_at"].fillna(loose["occurred_at"]), inputs.calendar)
     due = shift_days(since, inputs.rules.days_to_payout, inputs.calendar)
-    late = loose.assign(since=since, due=due)[due <= pd.Timestamp(inputs.as_of)]
-    return [_to_lost(row) for row in rows_of(late)]
+    is_late = due <= pd.Timestamp(inputs.as_of)
+    return [_to_lost(row) for row in rows_of(loose.assign(since=since, due=due), is_late)]
 
 
 def _to_lost(row: Row) -> Finding:
@@ -189,14 +207,14 @@ _NAMES = {
 
 def add_up(rows: DataFrame, fees: Fees, inputs: Inputs) -> tuple[DataFrame, list[DisputeLine]]:
     """Return one row of sums per payout, indexed by its id, and the disputes that are lines of a payout."""
-    payouts = inputs.payouts.set_index("payout_id", drop=False)
-    sums = _sum_items(rows, payouts)
+    places = find_places(rows["payout_id"], inputs.payouts["payout_id"])
+    sums = _sum_items(rows, places, inputs.payouts)
     signed = sums["payments"] + sums["charges"] - sums["refunds"] + sums["adjustments"]
     sums["fee_source"] = fees.sources
-    sums["amount"] = payouts["amount"].astype("int64")
-    known = fees.items["fee_total"].groupby(rows["payout_id"]).sum(min_count=0).reindex(sums.index).fillna(0)
+    sums["amount"] = inputs.payouts["amount"].to_numpy(dtype=np.int64)
+    known = Series(add_by_place(places, fees.items["fee_total"], len(sums))[0], index=sums.index)
     is_residual = sums["fee_source"] == FeeSource.RESIDUAL
-    sums["fee"] = known.astype("int64").where(~is_residual, signed - sums["amount"])
+    sums["fee"] = known.where(~is_residual, signed - sums["amount"])
     sums["over"] = signed - sums["fee"] - sums["amount"]
     placed = place_disputes(sums, inputs)
     lost: dict[str | None, int] = dict.fromkeys(sums.index, 0)
@@ -206,12 +224,12 @@ def add_up(rows: DataFrame, fees: Fees, inputs: Inputs) -> tuple[DataFrame, list
     sums["fee"] = sums["fee"] - sums["disputes"].where(is_residual, 0)
     sums["computed"] = signed - sums["disputes"] - sums["fee"]
     sums["difference"] = sums["amount"] - sums["computed"]
-    return sums.join(_split_fees(rows, fees, sums, inputs)), placed
+    return sums.assign(**_split_fees(places, fees, sums, inputs)), placed
 
 
-def _sum_items(rows: DataFrame, payouts: DataFrame) -> DataFrame:
-    places = payouts.index.get_indexer(pd.Index(rows["payout_id"]))
-    is_own = (rows["currency"] == look_up(rows["payout_id"], payouts["currency"])).to_numpy(dtype=bool) & (places >= 0)
+def _sum_items(rows: DataFrame, places: Indices, payouts: DataFrame) -> DataFrame:
+    currencies = payouts["currency"].array.take(places, allow_fill=True)
+    is_own = (rows["currency"].array == currencies) & (places >= 0)
     kinds, signed = rows["resource_type"].to_numpy(), rows["signed"].to_numpy(dtype=np.int64)
     columns: dict[str, Ints] = {}
     for kind, name in _NAMES.items():
@@ -220,26 +238,30 @@ def _sum_items(rows: DataFrame, payouts: DataFrame) -> DataFrame:
         np.add.at(columns[name], places[chosen], signed[chosen])
         np.abs(columns[name], out=columns[name])
         columns[f"{name}_count"] = np.bincount(places[chosen], minlength=len(payouts))
-    sums = DataFrame(columns, index=payouts.index)
+    sums = DataFrame(columns, index=pd.Index(payouts["payout_id"]))
     sums["gross"] = sums["payments"] + sums["charges"]
     return sums
 
 
-def _split_fees(rows: DataFrame, fees: Fees, sums: DataFrame, inputs: Inputs) -> DataFrame:
+def _split_fees(places: Indices, fees: Fees, sums: DataFrame, inputs: Inputs) -> dict[str, Series]:
     """Add up the items' net and VAT; where only the payout's fee is known, divide that."""
-    by_item = fees.items[["fee_net", "fee_vat"]].groupby(rows["payout_id"]).sum(min_count=1).reindex(sums.index)
-    whole = DataFrame(split_vat(sums["fee"].astype(MONEY), inputs.tariff))
-    is_residual = sums["fee_source"] == FeeSource.RESIDUAL
-    chosen = by_item.where(~is_residual, whole)
-    return chosen.where(chosen.notna() | (sums["fee"] != 0).to_numpy()[:, None], 0).astype(MONEY)
+    is_residual, has_fee = sums["fee_source"] == FeeSource.RESIDUAL, sums["fee"] != 0
+    split = split_vat(sums["fee"].astype(MONEY), inputs.tariff)
+    for name, whole in split.items():
+        added, counts = add_by_place(places, fees.items[name], len(sums))
+        by_item = Series(added, index=sums.index, dtype=MONEY).where(counts > 0)
+        chosen = by_item.where(~is_residual, whole)
+        split[name] = chosen.where(chosen.notna() | has_fee, 0)
+    return split
 
 
 def find_identity_breaks(sums: DataFrame, rows: DataFrame, inputs: Inputs) -> list[Finding]:
     """Name every payout that does not add up, and every fee outside the band; unread items are no proof."""
     reported_only = _find_only_reported(rows, inputs)
-    known = sums[~sums.index.isin(_find_without_items(rows, inputs))]
+    known = sums.assign(currency=inputs.payouts["currency"].array)
+    known = known[~known.index.isin(_find_without_items(rows, inputs))]
     found = []
-    for row in rows_of(known.join(inputs.payouts.set_index("payout_id")[["currency"]])):
+    for row in rows_of(known):
         about = _to_about(row)
         if row.Index in reported_only:
             about.evidence["only_in_the_report"] = reported_only[row.Index]

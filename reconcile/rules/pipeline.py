@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pandas import DataFrame
+from pandas import DataFrame, Series
 
 from reconcile.rules.candidates import match_customers, suggest_documents
-from reconcile.rules.columns import Indices, Ints, are_in, join_keys, look_up, to_texts
+from reconcile.rules.columns import Indices, Ints, add_by_place, are_in, find_places, join_keys, to_texts
 from reconcile.rules.decisions import apply_decisions
 from reconcile.rules.deposits import find_deposits, find_source_differences, list_bank_lines
 from reconcile.rules.documents import find_customers, sort_documents, to_books
@@ -91,24 +91,30 @@ def _are_the_same(rows: DataFrame, firsts: DataFrame) -> bool:
 
 
 def _check_sums(rows: DataFrame, lines: DataFrame) -> Iterator[str]:
-    items = lines.loc[lines["resource_type"] != DISPUTE, ["currency", "amount_signed"]]
-    went_in = rows.groupby("currency")["signed"].sum().to_dict()
-    came_out = items.groupby("currency")["amount_signed"].sum().to_dict()
+    is_item = lines["resource_type"] != DISPUTE
+    went_in = _sum_by(rows["currency"], rows["signed"])
+    came_out = _sum_by(lines["currency"][is_item], lines["amount_signed"][is_item])
     for currency, amount in went_in.items():
         other = came_out.get(currency)
         if other is None or int(other) != int(amount):
             yield f"{currency}: {amount} in, {other} out"
 
 
+def _sum_by(keys: Series, amounts: Series) -> dict[str, int]:
+    distinct = keys.unique()
+    sums, _ = add_by_place(find_places(keys, distinct), amounts, len(distinct))
+    return dict(zip(distinct, sums.tolist(), strict=True))
+
+
 def _check_payouts(result: Result) -> Iterator[str]:
-    payouts = result.payouts.set_index("payout_id")
-    is_own = result.lines["currency"] == look_up(result.lines["payout_id"], payouts["currency"])
-    own = result.lines.loc[is_own, ["payout_id", "amount_signed"]]
-    sums = own.groupby("payout_id")["amount_signed"].sum().reindex(payouts.index).fillna(0)
-    wrong = payouts[(payouts["computed_amount"] + payouts["fee_total"]) != sums]
-    yield from (f"payout {payout_id} is not the sum of its lines" for payout_id in wrong.index)
-    wrong = payouts[payouts["payout_amount"] - payouts["computed_amount"] != payouts["difference"]]
-    yield from (f"payout {payout_id} has a wrong difference" for payout_id in wrong.index)
+    payouts, lines = result.payouts, result.lines
+    places = find_places(lines["payout_id"], payouts["payout_id"])
+    is_own = lines["currency"].array == payouts["currency"].array.take(places, allow_fill=True)
+    sums, _ = add_by_place(np.where(is_own, places, -1), lines["amount_signed"], len(payouts))
+    wrong = (payouts["computed_amount"] + payouts["fee_total"]) != sums
+    yield from (f"payout {payout_id} is not the sum of its lines" for payout_id in payouts["payout_id"][wrong])
+    wrong = payouts["payout_amount"] - payouts["computed_amount"] != payouts["difference"]
+    yield from (f"payout {payout_id} has a wrong difference" for payout_id in payouts["payout_id"][wrong])
 
 
 def _check_payments(ledger: Ledger, applied: DataFrame) -> Iterator[str]:

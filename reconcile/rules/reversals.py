@@ -40,7 +40,7 @@ class DisputeLine:
 
 def place_disputes(sums: DataFrame, inputs: Inputs) -> list[DisputeLine]:
     """Put lost disputes into the first payout created after they ended, where its identity or fee rate asks for it."""
-    waiting = _list_waiting(inputs)
+    waiting = _list_waiting(inputs) if len(inputs.disputes) else {}
     placed = []
     for payout in rows_of(sums.loc[sorted(waiting)]):
         placed += _choose_fitting(waiting[payout.Index], payout, inputs.rules.fee_band_bps)
@@ -49,12 +49,14 @@ def place_disputes(sums: DataFrame, inputs: Inputs) -> list[DisputeLine]:
 
 def list_without_payout(inputs: Inputs) -> list[DisputeLine]:
     """Return lost disputes after which no living payout came: the next one may take them."""
+    if inputs.disputes.empty:
+        return []
     living = inputs.payouts[~inputs.payouts["status"].isin(DEAD)]
     last = living.groupby("currency")["created_at"].max()
     lost = _list_lost(inputs)
     newest = look_up(lost["currency"], last)
     waits = newest.isna() | (newest <= lost["ended_at"])
-    return [_to_line(dispute, None) for dispute in rows_of(lost[waits])]
+    return [_to_line(dispute, None) for dispute in rows_of(lost, waits)]
 
 
 def _list_lost(inputs: Inputs) -> DataFrame:
@@ -236,6 +238,8 @@ def find_disputes(
     ledger: Ledger, applied: DataFrame, lines: Sequence[DisputeLine], inputs: Inputs
 ) -> Iterator[Finding]:
     """Find lost disputes that are not covered whole, and open ones."""
+    if inputs.disputes.empty:
+        return
     disputes = inputs.disputes.sort_values("dispute_id")
     lost, waiting = disputes[disputes["status"].isin(LOST)], disputes[~disputes["status"].isin(CLOSED)]
     if len(lost):

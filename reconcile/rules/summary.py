@@ -6,13 +6,18 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from pandas import DataFrame
+from pandas import DataFrame, Series
 
 from reconcile.rules.columns import (
+    Indices,
+    Ints,
     Words,
+    are_in,
     expect_arrivals,
+    find_places,
     look_up,
     shift_days,
+    sort_rows,
     to_local_times,
     to_payout_bank_days,
     to_windows,
@@ -79,9 +84,11 @@ def match_bank(summary: DataFrame, deposits: list[Deposit], inputs: Inputs) -> D
         _take_named(wanted, deposits, taken, accounts.may_be)
         _take_equal(wanted, deposits, taken, accounts.may_be)
         _take_near(wanted, deposits, taken, accounts.may_be, near_bps=inputs.rules.bank_amount_bps)
-    found = [_describe_arrival(row, taken.get(row.payout_id), inputs) for row in rows_of(summary)]
-    matched = DataFrame(found, columns=list(_COLUMNS), index=summary.index).astype(_COLUMNS)
     ids = summary["payout_id"]
+    matched = DataFrame({name: Series(pd.NA, index=ids.index, dtype=dtype) for name, dtype in _COLUMNS.items()})
+    if taken:
+        found = [_describe_arrival(row, taken.get(row.payout_id), inputs) for row in rows_of(summary)]
+        matched = DataFrame(found, columns=list(_COLUMNS), index=ids.index).astype(_COLUMNS)
     matched["bank_known"] = ids.isin([payout.payout_id for payout in windows if accounts.cover(payout)])
     matched["bank_begun"] = ids.isin([payout.payout_id for payout in windows if accounts.begin(payout)])
     return matched
@@ -101,10 +108,12 @@ def find_bank_differences(summary: DataFrame, inputs: Inputs) -> list[Finding]:
         & (gone_on <= today),
     }
     found = [
-        _to_finding(code, row, int(row.payout_amount)) for code, mark in marks.items() for row in rows_of(summary[mark])
+        _to_finding(code, row, int(row.payout_amount)) for code, mark in marks.items() for row in rows_of(summary, mark)
     ]
-    differs = summary[(summary["bank_difference"] != 0).fillna(value=False)]
-    return found + [_to_finding(Code.BANK_AMOUNT_DIFF, row, abs(int(row.bank_difference))) for row in rows_of(differs)]
+    differs = (summary["bank_difference"] != 0).fillna(value=False)
+    return found + [
+        _to_finding(Code.BANK_AMOUNT_DIFF, row, abs(int(row.bank_difference))) for row in rows_of(summary, differs)
+    ]
 
 
 def _to_finding(code: Code, row: Row, at_risk: int) -> Finding:
@@ -237,11 +246,10 @@ def _describe_arrival(row: Row, deposit: Deposit | None, inputs: Inputs) -> tupl
 
 def summarize(rows: DataFrame, sums: DataFrame, deposits: list[Deposit], inputs: Inputs) -> DataFrame:
     """Return the payouts with their dates, sums and bank movement; what matching decided is added later."""
-    payouts = inputs.payouts.sort_values(["created_at", "payout_id"], ignore_index=True)
+    payouts = sort_rows(inputs.payouts, ["created_at", "payout_id"])
     added = sums.reindex(payouts["payout_id"].to_numpy())
     local = to_local_times(payouts["created_at"], inputs.calendar)
-    days = pd.concat([rows.set_index("payout_id")["bank_day"], inputs.settled.set_index("payout_id")["last_day"]])
-    last = look_up(payouts["payout_id"], days.groupby(level=0).max()).astype(DAY)
+    last = _find_last_days(rows, payouts["payout_id"], inputs)
     bank_day = to_payout_bank_days(payouts["created_at"], last, inputs.calendar)
     since, until = to_windows(bank_day, inputs.calendar)
     summary = DataFrame({
@@ -262,9 +270,17 @@ def summarize(rows: DataFrame, sums: DataFrame, deposits: list[Deposit], inputs:
         "expected_arrival": expect_arrivals(bank_day, inputs.rules.payout_schedule, inputs.calendar),
         **{name: added[source].to_numpy() for name, source in _SUMS.items()},
     })  # fmt: skip
-    summary = summary.join(match_bank(summary, deposits, inputs))
+    summary = summary.assign(**match_bank(summary, deposits, inputs))
     summary["bank_difference"] = summary["bank_amount"] - summary["payout_amount"]
     return summary
+
+
+def _find_last_days(rows: DataFrame, payouts: Series, inputs: Inputs) -> Series:
+    """Return the last bank day of each payout's items, settled ones too; NaT where it has none."""
+    last = np.full(len(payouts) + 1, np.datetime64("NaT"), dtype="datetime64[us]")
+    for ids, days in ((rows["payout_id"], rows["bank_day"]), (inputs.settled["payout_id"], inputs.settled["last_day"])):
+        np.fmax.at(last, find_places(ids, payouts), days.to_numpy())
+    return Series(last[:-1])
 
 
 def complete_summary(
@@ -280,17 +296,21 @@ def complete_summary(
     Of a `withheld` payout some finding is withheld, such as that it is missing: it is not waiting for its day either.
     """
     is_first = (lines["line"] == 1) & lines["resource_type"].isin(PAYMENT_TYPES) & lines["payout_id"].notna()
-    firsts = lines.loc[is_first, ["payout_id", "outcome"]]
-    is_matched = firsts["outcome"].isin([str(word) for word in APPLIED])
-    matched = is_matched.groupby(firsts["payout_id"]).sum()
-    counted = firsts.groupby("payout_id").size()
-    ids = summary["payout_id"]
-    summary["matched_count"] = look_up(ids, matched).fillna(0).astype(COUNT)
-    summary["unmatched_count"] = look_up(ids, counted - matched).fillna(0).astype(COUNT)
-    named = pd.Series([finding.payout_id for finding in findings], dtype=TEXT)
-    summary["exceptions"] = look_up(ids, named.value_counts()).fillna(0).astype(COUNT)
+    is_matched = are_in(lines["outcome"], APPLIED)[is_first]
+    places = find_places(lines["payout_id"][is_first], summary["payout_id"])
+    named = Counter(finding.payout_id for finding in findings)
+    counts: dict[str, Ints | list[int]] = {
+        "matched_count": _count(places[is_matched], summary),
+        "unmatched_count": _count(places[~is_matched], summary),
+        "exceptions": [named[payout] for payout in summary["payout_id"]],
+    }
+    summary = summary.assign(**{name: Series(count, dtype=COUNT) for name, count in counts.items()})
     summary["status_recon"] = _decide_standing(summary, findings, inputs, withheld)
     return to_types(summary, SUMMARY)
+
+
+def _count(places: Indices, summary: DataFrame) -> Ints:
+    return np.bincount(places[places >= 0], minlength=len(summary))
 
 
 def _keeps_open(finding: Finding) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from pandas.api.extensions import ExtensionArray
 
 from consumer.facts.bankdays import calendar_of
 from reconcile.rules.fees import choose_fees
@@ -32,6 +33,7 @@ from reconcile.rules.inputs import (
     Inputs,
     Result,
     Schema,
+    empty_frame,
     to_types,
 )
 from reconcile.rules.lines import build_documents, build_lines
@@ -47,12 +49,16 @@ MONDAY = "2026-10-05T15:00:00Z"  # noon in Santiago, a bank day
 
 
 def frame(rows: list[Row], schema: Schema) -> pd.DataFrame:
-    return to_types(pd.DataFrame(rows, columns=list(schema)), schema)
+    given = {name: dtype for name, dtype in schema.items() if any(name in row for row in rows)}
+    said = to_types(pd.DataFrame(rows, columns=list(given)), given)
+    cells = {name: said[name].array if name in given else _missing(dtype, len(rows)) for name, dtype in schema.items()}
+    return pd.DataFrame(cells)
 
 
 @cache
-def _without_rows(name: str) -> pd.DataFrame:
-    return frame([], _SCHEMAS[name])
+def _missing(dtype: str, count: int) -> ExtensionArray:
+    cells: ExtensionArray = pd.Series([None] * count, dtype=dtype).array
+    return cells
 
 
 @dataclass
@@ -148,7 +154,7 @@ class Case:
             calendar=calendar_of(self.country),
             voucher_model=self.voucher_model,
             **{
-                name: frame(self.rows[name], schema) if self.rows[name] else _without_rows(name).copy(deep=False)
+                name: frame(self.rows[name], schema) if self.rows[name] else empty_frame(schema)
                 for name, schema in _SCHEMAS.items()
             },
         )

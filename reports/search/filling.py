@@ -6,7 +6,7 @@ may be repeated from where it was killed: what a batch did not write is still mi
 """
 
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -29,6 +29,8 @@ log = structlog.get_logger("cuadre.search")
 _ROW = core_of(SearchRow)
 # On SQLite webhooks wait while one batch is written.
 _ROWS_A_BATCH = 1_000
+# So many missing rows are looked for among twice as many that were written last.
+_FEW = 5_000
 _SHORTEST_REST, _SHARE = 15.0, 50
 _REMOVED = core_of(RemovedFile)
 # Rows that nothing finds: the number of the last change and removal that were read, and documents once changed.
@@ -40,7 +42,8 @@ def fill(installation: Installation, connection: Connection) -> int:
     """Bring in what is new, bring in again what a file changed, drop what went; return how many rows were written."""
     store, name = installation.store, connection.name
     _drop_changed(store, name)
-    count = sum(_add(store, connection, source) for source in SOURCES)
+    missing = _count_missing(store, name)
+    count = sum(_add(store, connection, source, lacking) for source, lacking in missing.items() if lacking)
     if count:
         log.info("search filled", connection=name, rows=count)
     return count
@@ -147,10 +150,10 @@ def _drop_gone(session: Session, connection: str) -> None:
             session.execute(sa.delete(_ROW).where(*_of(connection, source.kind), ~is_there))
 
 
-def _add(store: Store, connection: Connection, source: Source) -> int:
+def _add(store: Store, connection: Connection, source: Source, lacking: int) -> int:
     """Write the rows of a source that are missing, oldest first, so that a higher number is newer."""
     with store.reading() as session:
-        keys = _find_missing(session, connection.name, source)
+        keys = _find_missing(session, connection.name, source, lacking)
         banks = standing.bank_names(session) if keys else {}
     for some in batches(keys, _ROWS_A_BATCH):
         with store.transaction() as session:
@@ -159,20 +162,42 @@ def _add(store: Store, connection: Connection, source: Source) -> int:
     return len(keys)
 
 
-def _find_missing(session: Session, connection: str, source: Source) -> list[str]:
+def _count_missing(store: Store, connection: str) -> dict[Source, int]:
+    """Return how many rows of each source the search lacks: it has no others, so that counting is enough."""
+    count = sa.func.count()
+    tables = {source.kind: core_of(source.table) for source in SOURCES}
+    counts = [
+        sa.select(count).where(table.c.connection == connection).scalar_subquery().label(kind)
+        for kind, table in tables.items()
+    ]
+    own = sa.select(_ROW.c.kind, count).where(_ROW.c.connection == connection).group_by(_ROW.c.kind)
+    with store.reading() as session:
+        there = session.execute(sa.select(*counts)).one()
+        known = {row[0]: row[1] for row in session.execute(own)}
+    return {source: number - known.get(source.kind, 0) for source, number in zip(SOURCES, there, strict=True)}
+
+
+def _find_missing(session: Session, connection: str, source: Source, lacking: int) -> list[str]:
     """Return the keys that the search does not have, oldest first.
 
-    It has no others, so equal numbers of rows mean that none is missing: counting is the cheapest comparison.
+    A few missing ones are looked for among the rows that were written last; where they are not all there, among all.
     """
     table = core_of(source.table)
-    key, mine, own = table.c[source.key], table.c.connection == connection, _of(connection, source.kind)
-    count = sa.func.count()
-    if session.scalar(sa.select(count).where(mine)) == session.scalar(sa.select(count).where(*own)):
-        return []
-    is_known = sa.exists().where(*own, _ROW.c.key == key)
-    asked = sa.select(key).where(mine, ~is_known)
-    order = table.c[source.order]
-    return list(session.scalars(asked.order_by(order.is_not(None), order, key)))
+    key, order, mine = table.c[source.key], table.c[source.order], table.c.connection == connection
+    own = _of(connection, source.kind)
+
+    def select_unknown(rows: sa.FromClause) -> sa.Select[Any]:
+        key, order = rows.c[source.key], rows.c[source.order]
+        is_known = sa.exists().where(*own, _ROW.c.key == key)
+        return sa.select(key).where(~is_known).order_by(order.is_not(None), order, key)
+
+    if source.written and 0 < lacking <= _FEW:
+        written = table.c[source.written]
+        last = sa.select(key, order).where(mine, written.is_not(None)).order_by(written.desc()).limit(2 * _FEW)
+        found = list(session.scalars(select_unknown(last.subquery())))
+        if len(found) == lacking:
+            return found
+    return list(session.scalars(select_unknown(table).where(mine)))
 
 
 def _write(
@@ -183,18 +208,19 @@ def _write(
     table = core_of(source.table)
     asked = (table.c.connection == connection.name, one_of(table.c[source.key], database.dialect.name, to_ids(keys)))
     columns = [table.c[name] for name in source.columns]
-    rows = {getattr(row, source.key): row for row in database.execute(sa.select(*columns).where(*asked))}
+    place = source.columns.index(source.key)
+    rows = {row[place]: row for row in database.execute(sa.select(*columns).where(*asked)).all()}
     mine = _of(connection.name, source.kind)
     known = set(session.scalars(sa.select(_ROW.c.key).where(*mine, _ROW.c.key.in_(keys))))
-    context = Context(connection.country.zone, _find_customers(session, connection.name, rows.values()), banks)
+    buyers = {row.customer_id for row in rows.values()} if "customer_id" in source.columns else set[str | None]()
+    context = Context(connection.country.zone, _find_customers(session, connection.name, buyers - {None}), banks)
     found = [(key, to_line(source.words(rows[key], context))) for key in keys if key in rows and key not in known]
     bulk.insert_rows(
         database, _ROW, ("key", "words"), found, alike={"connection": connection.name, "kind": source.kind}
     )
 
 
-def _find_customers(session: Session, connection: str, rows: Iterable[Any]) -> dict[str, tuple[str, ...]]:
-    ids = {row.customer_id for row in rows if getattr(row, "customer_id", None)}
+def _find_customers(session: Session, connection: str, ids: Collection[str | None]) -> dict[str, tuple[str, ...]]:
     if not ids:
         return {}
     asked = sa.select(col(Customer.id), col(Customer.name), col(Customer.tax_id))

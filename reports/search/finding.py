@@ -8,6 +8,8 @@ from itertools import chain, product
 from operator import attrgetter
 from typing import Any, TypeAlias
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import sqlalchemy as sa
 from sqlmodel import Session, SQLModel, col
 
@@ -196,9 +198,9 @@ def _read_balances(session: Session, runs: Sequence[Run], places: Sequence[Place
     for run in runs:
         keys = [key for connection, key in places if connection == run.connection]
         if keys:
-            open_ones = extracts.read(session, run, chunks.RECEIVABLE, ["doc_key", "outcome"]).to_pydict()
-            stood = dict(zip(open_ones["doc_key"], open_ones["outcome"], strict=True))
-            found |= {(run.connection, key): stood[key] for key in keys if key in stood}
+            owed = extracts.read(session, run, chunks.RECEIVABLE, ["doc_key", "outcome"])
+            mine = owed.filter(pc.is_in(owed["doc_key"], value_set=pa.array(keys, type=owed["doc_key"].type)))
+            found |= {(run.connection, row["doc_key"]): row["outcome"] for row in mine.to_pylist()}
     return found
 
 

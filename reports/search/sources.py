@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeAlias
 
 import msgspec
@@ -35,64 +36,72 @@ class Source:
     key: str
     order: str
     columns: tuple[str, ...]
-    words: Callable[[Found, Context], Iterator[str]]
+    words: Callable[[Found, Context], list[str]]
+    # The column, if there is an index of it, by which what was written last is found first.
+    written: str = ""
     # Whether rows go with a file that a person takes back; others stay.
     may_go: bool = False
 
 
-def _document(row: Found, _context: Context) -> Iterator[str]:
-    yield from index_key(f"{row.series}-{row.folio}" if row.series else row.folio)
-    yield join(row.uuid)
-    yield join(row.customer_tax_id)
-    yield from index_text(row.customer_name)
-    yield from index_key(row.order_ref)
-    yield from index_amount(row.total, row.currency)
-    yield from index_day(row.issue_date)
+def _document(row: Found, _context: Context) -> list[str]:
+    return [
+        *index_key(f"{row.series}-{row.folio}" if row.series else row.folio),
+        join(row.uuid),
+        join(row.customer_tax_id),
+        *index_text(row.customer_name),
+        *index_key(row.order_ref),
+        index_amount(row.total, row.currency),
+        index_day(row.issue_date),
+    ]
 
 
-def _money(row: Found, context: Context) -> Iterator[str]:
-    yield join(row.id)
-    yield from index_amount(row.amount, row.currency)
-    at = getattr(row, "succeeded_at", None) or row.created_at
-    yield from index_day(local_date(at, context.zone) if at else None)
+def _money(row: Found, at: datetime | None, context: Context) -> list[str]:
+    day = index_day(local_date(at, context.zone) if at else None)
+    return [join(row.id), index_amount(row.amount, row.currency), day]
 
 
-def _sale(row: Found, context: Context) -> Iterator[str]:
-    yield from _money(row, context)
-    yield join(row.customer_tax_id or "")
-    yield from index_text(getattr(row, "customer_name", None) or "")
+def _sale(row: Found, context: Context) -> list[str]:
+    found = _money(row, row.succeeded_at or row.created_at, context)
+    found.append(join(row.customer_tax_id or ""))
     for text in context.customers.get(row.customer_id or "", ()):
-        yield from index_text(text)
+        found += index_text(text)
     for text in (*_texts_in(row.metadata_json), *(row.texts or "").splitlines()):
-        yield from index_text(text)
-        yield from index_key(text) if len(text.split()) == 1 else ()
+        found += index_text(text) if len(text.split()) > 1 else index_key(text)
+    return found
 
 
-def _payout(row: Found, context: Context) -> Iterator[str]:
-    yield from _money(row, context)
-    yield from index_day(local_date(row.created_at, context.zone) if row.created_at else None)
-    yield from index_text(context.banks.get(row.recipient_institution or "", ""))
+def _payment(row: Found, context: Context) -> list[str]:
+    return [*_sale(row, context), *index_text(row.customer_name or "")]
 
 
-def _of_sale(row: Found, context: Context) -> Iterator[str]:
-    yield from _money(row, context)
-    yield join(row.resource_id or "")
+def _payout(row: Found, context: Context) -> list[str]:
+    days = [index_day(local_date(at, context.zone)) for at in (row.succeeded_at, row.created_at) if at]
+    bank = context.banks.get(row.recipient_institution or "", "")
+    return [*_money(row, None, context), *days, *index_text(bank)]
 
 
-def _bank_line(row: Found, _context: Context) -> Iterator[str]:
-    yield from index_text(row.text)
-    yield from index_key(row.reference)
-    yield from index_amount(row.amount, row.currency)
-    yield from index_day(row.booked_on)
+def _refund(row: Found, context: Context) -> list[str]:
+    return [*_money(row, row.succeeded_at or row.created_at, context), join(row.resource_id or "")]
 
 
-def _exception(row: Found, _context: Context) -> Iterator[str]:
-    yield to_code_word(row.code)
-    yield from (join(text or "") for text in (row.id, row.payout_id, row.resource_id))
-    yield from index_key((row.doc_key or "").rpartition(":")[2])
-    yield from index_text(row.customer_name or "")
-    yield from index_amount(row.amount_at_risk, row.currency)
-    yield from index_day(row.fact_on)
+def _dispute(row: Found, context: Context) -> list[str]:
+    return [*_money(row, row.created_at, context), join(row.resource_id or "")]
+
+
+def _bank_line(row: Found, _context: Context) -> list[str]:
+    words = [*index_text(row.text), *index_key(row.reference)]
+    return [*words, index_amount(row.amount, row.currency), index_day(row.booked_on)]
+
+
+def _exception(row: Found, _context: Context) -> list[str]:
+    return [
+        to_code_word(row.code),
+        *(join(text or "") for text in (row.id, row.payout_id, row.resource_id)),
+        *index_key((row.doc_key or "").rpartition(":")[2]),
+        *index_text(row.customer_name or ""),
+        index_amount(row.amount_at_risk, row.currency),
+        index_day(row.fact_on),
+    ]
 
 
 def to_code_word(code: str) -> str:
@@ -101,7 +110,7 @@ def to_code_word(code: str) -> str:
 
 def _texts_in(text: str | None) -> Iterator[str]:
     """Yield every text and number of stored JSON, however deep."""
-    if not text:
+    if not text or text == "{}":
         return
     waiting = [msgspec.json.decode(text)]
     while waiting:
@@ -141,12 +150,12 @@ _EXCEPTION = (
 )
 _LINE = ("id", "text", "reference", "amount", "currency", "booked_on")
 SOURCES = (
-    Source("document", LocalInvoice, "doc_key", "issue_date", _DOCUMENT, _document, may_go=True),
+    Source("document", LocalInvoice, "doc_key", "issue_date", _DOCUMENT, _document, "updated_at", may_go=True),
     Source("payout", Payout, "id", "created_at", (*_MONEY, "succeeded_at", "recipient_institution"), _payout),
-    Source("payment", PaymentIntent, "id", "created_at", (*_SALE, "customer_name"), _sale),
-    Source("charge", Charge, "id", "created_at", _SALE, _sale),
-    Source("refund", Refund, "id", "created_at", (*_MONEY, "succeeded_at", "resource_id"), _of_sale),
-    Source("dispute", Dispute, "id", "created_at", (*_MONEY, "resource_id"), _of_sale),
+    Source("payment", PaymentIntent, "id", "created_at", (*_SALE, "customer_name"), _payment, "written_at"),
+    Source("charge", Charge, "id", "created_at", _SALE, _sale, "written_at"),
+    Source("refund", Refund, "id", "created_at", (*_MONEY, "succeeded_at", "resource_id"), _refund, "written_at"),
+    Source("dispute", Dispute, "id", "created_at", (*_MONEY, "resource_id"), _dispute),
     Source("bank_line", BankLine, "id", "booked_on", _LINE, _bank_line, may_go=True),
     Source("exception", ExceptionRow, "id", "opened_on", _EXCEPTION, _exception),
 )

@@ -43,7 +43,7 @@ def fold(text: str) -> str:
     return text.lower() if text.isascii() else _fold_signs(text)
 
 
-# Names come again and again, and taking their accents off is half of filling.
+# Names are made of the same words again and again, and taking their accents off is half of filling.
 @lru_cache(maxsize=4_096)
 def _fold_signs(text: str) -> str:
     kept = unicodedata.normalize("NFKD", text.encode("utf-8", "ignore").decode())
@@ -51,35 +51,36 @@ def _fold_signs(text: str) -> str:
 
 
 def split(text: str) -> list[str]:
-    if text.isascii() and text.isalnum():
-        return [text.lower()[:_LONGEST_WORD]]
-    return [word[:_LONGEST_WORD] for word in _WORD.findall(fold(text))]
+    plain = fold(text)
+    return [plain[:_LONGEST_WORD]] if plain.isalnum() else [word[:_LONGEST_WORD] for word in _WORD.findall(plain)]
 
 
 def join(text: str) -> str:
     """Return the letters and digits of a text as one word."""
-    return "".join(split(text))[:_LONGEST_WORD]
+    plain = text.replace("-", "").replace("_", "")
+    return "".join(split(plain))[:_LONGEST_WORD]
 
 
-def index_key(text: str) -> Iterator[str]:
-    """Yield the words of an identifier: all of it, each part, and a number without its leading zeros."""
+def index_key(text: str) -> list[str]:
+    """Return the words of an identifier: all of it, each part, and a number without its leading zeros."""
     parts = split(text)
-    yield "".join(parts)[:_LONGEST_WORD]
-    yield from parts
-    yield from (part.lstrip("0") for part in parts if part.startswith("0") and part.isdigit())
+    zeros = [part.lstrip("0") for part in parts if part[0] == "0" and part.isdigit()]
+    return ["".join(parts)[:_LONGEST_WORD], *parts, *zeros]
 
 
-def index_text(text: str) -> Iterator[str]:
-    """Yield the words of a name or a sentence, and what stands between blanks as one: `Coca-Cola`, `ORD-17`."""
+def index_text(text: str) -> list[str]:
+    """Return the words of a name or a sentence, and what stands between blanks as one: `Coca-Cola`, `ORD-17`."""
+    found: list[str] = []
     for part in text.split():
         words = split(part)
-        yield "".join(words)[:_LONGEST_WORD]
-        yield from words
+        found += words if len(words) == 1 else ["".join(words)[:_LONGEST_WORD], *words]
+    return found
 
 
-def index_amount(amount: int | None, currency: str | None) -> Iterator[str]:
-    if amount is not None and currency and is_currency(currency):
-        yield to_amount_word(format_decimal(abs(amount), currency))
+def index_amount(amount: int | None, currency: str | None) -> str:
+    if amount is None or not currency or not is_currency(currency):
+        return ""
+    return to_amount_word(format_decimal(abs(amount), currency))
 
 
 def to_amount_word(plain: str) -> str:
@@ -88,13 +89,12 @@ def to_amount_word(plain: str) -> str:
     return f"m{int(whole)}" + (f"p{rest}" if rest else "")
 
 
-def index_day(on: date | None) -> Iterator[str]:
-    if on is not None:
-        yield "d" + on.isoformat().replace("-", "")
+def index_day(on: date | None) -> str:
+    return "" if on is None else "d" + on.isoformat().replace("-", "")
 
 
 def to_line(words: Iterable[str]) -> str:
-    return " ".join(sorted(set(filter(None, words))))
+    return " ".join(filter(None, dict.fromkeys(words)))
 
 
 def read_terms(text: str, today: date | None) -> list[Term]:

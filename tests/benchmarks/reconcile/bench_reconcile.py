@@ -1,10 +1,13 @@
 """Seconds and memory of one whole run, from the database to published lines, by stage and size.
 
 python tests/benchmarks/reconcile/bench_reconcile.py [--sizes 100000,1000000] [--rounds 3] [--no-peers] [--matchers]
+                                                  [--postgresql URL]
 
 Every round is a process of its own on a copy of one database, rounds of all variants interleaved: a full run, then
 a night that added 1 % of everything, the matching by key, and what others need for less (`plain_joins.py` says what
-each of its figures includes). `--matchers` also gives both files to reconcile-mcp and splink, a minute each.
+each of its figures includes). After each run the search is filled: its share is of the run and itself, since what else
+a night does depends on the provider. `--postgresql URL` measures there, with the processor of its server.
+`--matchers` also gives both files to reconcile-mcp and splink, a minute each.
 """
 
 import argparse
@@ -40,16 +43,20 @@ from reconcile.rules.pipeline import open_ledger
 from reconcile.rules.placement import place_keyed
 from reconcile.runs.run import run
 from reconcile.tables.books import LocalInvoice
+from tests.benchmarks.ingest.processes import tree_cpu
 from tests.benchmarks.reconcile import trade
 
 ROOT = Path(__file__).resolve().parents[3]
 STAGES = ("read", "rules", "keep", "publish")
 PEERS = ROOT / "build" / "peers" / "bin" / "python"
+BASE = "cuadre_bench"
 MATCHERS = ("reconcile-mcp 1:1", "splink p>=.99")
 
 
 def installation_at(folder: Path) -> Installation:
-    url = f"sqlite:///{folder}/cuadre.db"
+    """Open the database of a folder: its file, or the one on a server whose address is written there."""
+    address = folder / "address"
+    url = address.read_text("utf-8") if address.exists() else f"sqlite:///{folder}/cuadre.db"
     settings = load({
         "CUADRE_DATABASE_URL": url, "CUADRE_COUNTRY": "cl", "CUADRE_PROVIDER_URL": "http://127.0.0.1:1",
         "CUADRE_API_KEY": "sk_test_sandbox", "CUADRE_DATA_DIR": str(folder),
@@ -61,7 +68,7 @@ def installation_at(folder: Path) -> Installation:
 def run_once(folder: Path) -> dict[str, Any]:
     """One run by its steps, in this process; files and chunks are written beside them on the second core."""
     installation = installation_at(folder)
-    before, clock, ended = _peak(), _Clock(), ["start", *STAGES]
+    before, clock, ended = _peak(), _Clock(server=find_server(installation.store)), ["start", *STAGES]
 
     # As the command and a night's own process do.
     save_memory()
@@ -74,7 +81,19 @@ def run_once(folder: Path) -> dict[str, Any]:
     assert outcome.result is not None
     counts = {name: outcome.summary[name] for name in ("items", "documents")}
     size = counts | {"lines": len(outcome.result.lines), "exceptions": sum(outcome.summary["exceptions"].values())}
-    return clock.shown() | size | {"peak_mb": _peak(), "before_mb": before}
+    shown = clock.shown() | size | {"peak_mb": _peak(), "before_mb": before}
+    return shown | fill_once(installation, clock)
+
+
+def fill_once(installation: Installation, of_run: "_Clock") -> dict[str, float]:
+    """Bring what is new into the search, as a night does after its run."""
+    from reports.search import filling  # noqa: PLC0415 - a run's memory is without it
+
+    clock = _Clock(server=of_run.server)
+    rows = filling.fill(installation, installation.settings.connection("main"))
+    clock.mark("search")
+    used, run = clock.cpu["search"], sum(of_run.cpu.values())
+    return clock.wall | {"search_cpu": used, "search_rows": rows, "search_percent": 100 * used / (run + used)}
 
 
 def night_once(folder: Path) -> dict[str, Any]:
@@ -117,21 +136,35 @@ def keyed_once(folder: Path) -> dict[str, Any]:
 
 
 class _Clock:
-    """Wall and processor seconds between marks."""
+    """Wall and processor seconds between marks, those of the processes of a server with them."""
 
-    def __init__(self, earlier: "_Clock | None" = None) -> None:
+    def __init__(self, earlier: "_Clock | None" = None, *, server: int | None = None) -> None:
+        self.server = server
         self.wall: dict[str, float] = {} if earlier is None else earlier.wall
         self.cpu: dict[str, float] = {} if earlier is None else earlier.cpu
-        self._at = time.perf_counter(), time.process_time()
+        self._at = self._now()
+
+    def _now(self) -> tuple[float, float]:
+        served = 0.0 if self.server is None else tree_cpu([self.server])
+        return time.perf_counter(), time.process_time() + served
 
     def mark(self, name: str) -> None:
-        now = time.perf_counter(), time.process_time()
+        now = self._now()
         self.wall[name], self.cpu[name] = now[0] - self._at[0], now[1] - self._at[1]
         self._at = now
 
     def shown(self) -> dict[str, float]:
         both = self.wall | {f"{name}_cpu": seconds for name, seconds in self.cpu.items()}
         return both | {"total": sum(self.wall.values()), "total_cpu": sum(self.cpu.values())}
+
+
+def find_server(store: Store) -> int | None:
+    """Return the process above all others of the PostgreSQL on this machine, None for SQLite."""
+    if store.is_sqlite:
+        return None
+    with store.reading() as session:
+        own = int(session.scalar(sa.text("SELECT pg_backend_pid()")) or 0)
+    return int(Path(f"/proc/{own}/stat").read_text("utf-8").rpartition(")")[2].split()[1])
 
 
 def _peak() -> int:
@@ -178,9 +211,29 @@ def matchers(folder: Path) -> dict[str, dict[str, Any]]:
             for name, one in graded.items()}  # fmt: skip
 
 
-def measure(size: int, rounds: int, *, with_peers: bool, with_matchers: bool) -> None:
+def copy(server: str, folder: Path, again: Path) -> None:
+    """Copy the database of a folder to another one."""
+    if not server:
+        shutil.copy(folder / "cuadre.db", again / "cuadre.db")
+        return
+    (again / "address").write_text(make_database(server, f"{BASE}_again", template=BASE), "utf-8")
+
+
+def make_database(server: str, name: str, *, template: str = "template1") -> str:
+    """Make a database on a server, in place of one of that name, and return its address."""
+    engine = sa.create_engine(server, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        connection.execute(sa.text(f"DROP DATABASE IF EXISTS {name}"))
+        connection.execute(sa.text(f"CREATE DATABASE {name} TEMPLATE {template}"))
+    engine.dispose()
+    return sa.make_url(server).set(database=name).render_as_string(hide_password=False)
+
+
+def measure(size: int, rounds: int, *, with_peers: bool, with_matchers: bool, server: str) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
+        if server:
+            (folder / "address").write_text(make_database(server, BASE), "utf-8")
         installation = installation_at(folder)
         schema.upgrade(installation.store)
         trade.fill(installation.store, size)
@@ -189,9 +242,9 @@ def measure(size: int, rounds: int, *, with_peers: bool, with_matchers: bool) ->
         for _ in range(rounds):
             again = folder / "again"
             again.mkdir()
-            shutil.copy(folder / "cuadre.db", again / "cuadre.db")
+            copy(server, folder, again)
             found.setdefault("keyed", []).append(child("keyed", again))
-            for join in ("adbc", "polars", "duckdb") if with_peers else ():
+            for join in ("adbc", "polars", "duckdb") if with_peers and not server else ():
                 found.setdefault(join, []).append(peer(join, again))
             for mode in ("run", "night"):
                 found.setdefault(mode, []).append(child(mode, again))
@@ -209,6 +262,10 @@ def show(size: int, found: dict[str, list[dict[str, Any]]]) -> None:
         sys.stdout.write(f"of which {_of(runs, 'before_mb')} MB before the first row\n")
         for name in (*STAGES, "total"):
             sys.stdout.write(f"  {name:8} {_of(runs, name)} s, processor {_of(runs, f'{name}_cpu')} s\n")
+        filled, share = _of(runs, "search_rows"), _of(runs, "search_percent")
+        sys.stdout.write(
+            f"  search   {_of(runs, 'search')} s, processor {_of(runs, 'search_cpu')} s, {share} %: {filled} rows\n"
+        )
     for name, rows in found.items():
         figures = ", ".join(f"{key} {_of(rows, key)}" for key in rows[0])
         sys.stdout.write(f"  {name}: {figures}\n")
@@ -228,6 +285,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--matchers", action="store_true")
+    parser.add_argument("--postgresql", default="", help="address of a server on this machine")
     parser.add_argument("--child")
     parser.add_argument("--folder", type=Path)
     asked = parser.parse_args()
@@ -236,7 +294,13 @@ def main() -> None:
         sys.stdout.write(json.dumps(once(asked.folder)) + "\n")
         return
     for size in asked.sizes.split(","):
-        measure(int(size), asked.rounds, with_peers=not asked.no_peers, with_matchers=asked.matchers)
+        measure(
+            int(size),
+            asked.rounds,
+            with_peers=not asked.no_peers,
+            with_matchers=asked.matchers,
+            server=asked.postgresql,
+        )
 
 
 if __name__ == "__main__":

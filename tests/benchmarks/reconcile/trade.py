@@ -28,21 +28,21 @@ _AT_ONCE = 20_000
 
 def fill(store: Store, count: int, *, seed: int = 1) -> None:
     """Invoices and payments: 85 % with a key, 5 % with a text, the rest by customer, anonymous or orphans."""
-    _add(store, range(count), of=count, prefix="po", seed=seed)
+    _add(store, range(count), of=count, prefix="po", seed=seed, written_at=START)
     with store.connection() as database:
         _count(database)
 
 
 def add(store: Store, more: int, *, of: int) -> None:
     """As much trade again as one night brings to books of some size: new invoices, payments and payouts."""
-    _add(store, range(of, of + more), of=of, prefix="pn", seed=2)
+    _add(store, range(of, of + more), of=of, prefix="pn", seed=2, written_at=START + timedelta(days=DAYS))
     with store.connection() as database:
         database.execute(sa.delete(PayoutCount))
         database.execute(sa.delete(Checkpoint))
         _count(database)
 
 
-def _add(store: Store, numbers: range, *, of: int, prefix: str, seed: int) -> None:
+def _add(store: Store, numbers: range, *, of: int, prefix: str, seed: int, written_at: datetime) -> None:
     random = Random(seed)  # noqa: S311 - repeatable trade
     worth: dict[str, int] = {}
     rows: dict[type[SQLModel], list[dict[str, Any]]] = {LocalInvoice: [], PaymentIntent: [], PayoutItem: [], Event: []}
@@ -50,11 +50,11 @@ def _add(store: Store, numbers: range, *, of: int, prefix: str, seed: int) -> No
     random.shuffle(order)
     for number in order:
         invoice, issued = _invoice(random, number, of)
-        rows[LocalInvoice].append(invoice)
+        rows[LocalInvoice].append(invoice | {"updated_at": written_at})
         if random.random() < 0.95:
             payment, day = _payment(random, invoice, number, issued)
             payout = f"{prefix}_{day:04}"
-            rows[PaymentIntent].append(payment)
+            rows[PaymentIntent].append(payment | {"written_at": written_at})
             rows[PayoutItem].append(_item(payment, payout))
             rows[Event].append(_event(payment))
             worth[payout] = worth.get(payout, 0) + payment["amount"]
@@ -98,7 +98,6 @@ def _invoice(random: Random, number: int, count: int) -> tuple[dict[str, Any], d
         "customer_tax_id": _rut(10_000_000 + random.randrange(count // 3 + 1)), "customer_name": "Comercial Los Aromos",
         "total": total, "currency": "CLP", "status": "valid", "order_ref": f"PED-{7_000_000 + number}", "ref_type": "",
         "ref_number": "", "payment_method": "", "payment_form": "", "raw": "{}", "file_sha256": "0" * 64,
-        "updated_at": START,
     }, issued  # fmt: skip
 
 

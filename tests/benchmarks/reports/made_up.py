@@ -21,11 +21,11 @@ from reconcile.runs.publication import insert_results
 from reconcile.tables.desk import ExceptionRow
 from reconcile.tables.runs import ResultChunk, Run, RunFinding
 from reports.access.people import Role, add_user, to_user
+from tests.benchmarks.reports import made_up_facts as facts
 
 _A_CHUNK = 10_000
 _ZONE = "America/Santiago"
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
-_NAMES = ("Comercial Ñandú SpA", "Ferretería San Joaquín, EIRL", 'Panadería "La Espiga"', "Textil Río Claro S.A.")
 
 
 def lines(rows: int, payouts: int | None = None) -> Iterator[pa.Table]:
@@ -41,7 +41,7 @@ def _frame(rows: Iterable[dict[str, Any]], schema: Schema = LINE_COLUMNS) -> pd.
 
 def _line(number: int, payouts: int) -> dict[str, Any]:
     at = _BEGIN + timedelta(seconds=31 * number)
-    amount, folio = 1000 + number * 37 % 900_000, str(10_000 + number)
+    amount, folio, (name, tax_id) = facts.total(number), str(10_000 + number), facts.customer(number)
     is_matched = number % 10 > 0
     document = {
         "doc_country": "cl", "doc_type": "33", "doc_folio": folio, "doc_date": at.date().isoformat(),
@@ -49,13 +49,13 @@ def _line(number: int, payouts: int) -> dict[str, Any]:
         "doc_key": f"cl:33::{folio}",
     }  # fmt: skip
     return {
-        "payout_id": f"po_{number * payouts // max(1, payouts * 8) % payouts:07d}",
-        "resource_type": "payment_intent", "resource_subtype": "bank_transfer", "resource_id": f"pi_{number:024d}",
+        "payout_id": facts.payout_id(number // facts.ITEMS % payouts),
+        "resource_type": "payment_intent", "resource_subtype": "bank_transfer", "resource_id": facts.payment_id(number),
         "line": 1, "source_event_id": f"evt_{number:020d}", "occurred_at_utc": f"{at:%Y-%m-%dT%H:%M:%S}Z",
         "local_date": at.date().isoformat(), "local_time": f"{at:%H:%M:%S}", "bank_day": at.date().isoformat(),
         "amount_signed": amount, "fee_total": amount // 60, "fee_net": amount // 71, "fee_vat": amount // 380,
-        "net_amount": amount - amount // 60, "currency": "CLP", "customer_tax_id": "76078328-5",
-        "customer_name": _NAMES[number % 4], "order_ref": f"{number:08d}",
+        "net_amount": amount - amount // 60, "currency": "CLP", "customer_tax_id": tax_id,
+        "customer_name": name, "order_ref": f"ORD-{number:07d}",
         "outcome": "matched" if is_matched else "no_document", "match_stage": "key" if is_matched else "none",
         "match_rule": "order_ref" if is_matched else None, "difference": 0, "expected_doc": "33",
         "exception_code": None if is_matched else "PAYMENT_NO_INVOICE", "note": None,
@@ -66,7 +66,7 @@ def _line(number: int, payouts: int) -> dict[str, Any]:
 def _payout(number: int) -> dict[str, Any]:
     on = date(2024, 1, 1) + timedelta(days=number // 150)
     return {
-        "payout_id": f"po_{number:07d}", "mode": "test", "country": "cl", "currency": "CLP", "status": "succeeded",
+        "payout_id": facts.payout_id(number), "mode": "test", "country": "cl", "currency": "CLP", "status": "succeeded",
         "created_at_utc": f"{on}T12:00:00Z", "succeeded_at_utc": f"{on}T15:00:00Z", "payout_date": on.isoformat(),
         "bank_day": on.isoformat(), "window_start": f"{on}T12:00:00Z", "window_end": f"{on}T12:00:00Z",
         "recipient_institution": "cl_banco_security", "recipient_account_last4": "2296", "payments_count": 8,
@@ -84,8 +84,8 @@ def _document(number: int) -> dict[str, Any]:
     total, folio, is_paid = line["amount_signed"], str(10_000 + number), number % 10 > 0
     return {
         "doc_key": f"cl:33::{folio}", "doc_type": "33", "folio": folio, "issue_date": line["local_date"],
-        "due_date": line["local_date"], "customer_tax_id": f"{76_000_000 + number % 5000}-5", "currency": "CLP",
-        "customer_name": _NAMES[number % 4], "total": total, "outcome": "paid" if is_paid else "overdue",
+        "due_date": line["local_date"], "customer_tax_id": line["customer_tax_id"], "currency": "CLP",
+        "customer_name": line["customer_name"], "total": total, "outcome": "paid" if is_paid else "overdue",
         "paid": total if is_paid else 0, "credited": 0, "balance": 0 if is_paid else total, "payments": int(is_paid),
         "exception_code": None if is_paid else "INVOICE_NO_PAYMENT",
     }  # fmt: skip
@@ -93,7 +93,7 @@ def _document(number: int) -> dict[str, Any]:
 
 def result(payouts: int) -> Result:
     """Make a run's result: eight items a payout, every tenth without its invoice, and some that wait for a payout."""
-    count = 8 * payouts
+    count = facts.ITEMS * payouts
     numbers = [range(start, min(count, start + _A_CHUNK)) for start in range(0, count, _A_CHUNK)]
     waiting = ({**_line(count + n, payouts), "payout_id": None} for n in range(payouts // 50))
     found = [*(_frame(_line(n, payouts) for n in part) for part in numbers), _frame(waiting)]
@@ -103,8 +103,11 @@ def result(payouts: int) -> Result:
 
 
 def fill(store: Store, payouts: int, *, email: str, password: str) -> None:
-    """Keep a month of runs, the last with all its rows, an exception to every fifth payout and an event to each."""
-    now = datetime.now(UTC)
+    """Keep facts and a month of runs, the last with its rows; for each payout an event, for a fifth an exception."""
+    now, count = datetime.now(UTC), facts.ITEMS * payouts
+    sizes = dict.fromkeys(("document", "payment", "item"), count) | dict.fromkeys(("payout", "bank_line"), payouts)
+    for kind, size in sizes.items():
+        facts.write(store, kind, range(size), size)
     with store.transaction() as session:
         for number in range(1, 31):
             session.add(_run(number, now - timedelta(days=30 - number), payouts))
@@ -157,10 +160,13 @@ def _exception(number: int, today: date) -> dict[str, Any]:
     codes = ("PAYMENT_NO_INVOICE", "INVOICE_NO_PAYMENT", "AMOUNT_DIFF", "PAYOUT_IDENTITY")
     return {
         "connection": "main", "id": f"{number:016x}", "code": codes[number % 4],
-        "severity": ("medium", "medium", "medium", "high")[number % 4], "subject": f"resource:pi_{number}",
-        "title": "Something", "opened_on": today - timedelta(days=number % 90), "last_seen_on": today,
-        "amount_at_risk": number, "currency": "CLP", "payout_id": f"po_{number:07d}",
-        "resource_id": f"pi_{number:024d}",
+        "severity": ("medium", "medium", "medium", "high")[number % 4],
+        "subject": f"resource:{facts.payment_id(number)}",
+        "title": "Something", "opened_on": today - timedelta(days=number % 90),
+        "fact_on": today - timedelta(days=number % 90),
+        "customer_name": facts.customer(number)[0], "last_seen_on": today,
+        "amount_at_risk": number, "currency": "CLP", "payout_id": facts.payout_id(number // facts.ITEMS),
+        "resource_id": facts.payment_id(number),
         "evidence": "{}", "suggested_action": "Look", "owner": "", "note": "", "state": "open", "resolution": "",
         "run_first": "run-1", "run_last": "run-30", "version": 1,
     }  # fmt: skip
@@ -172,6 +178,7 @@ def _event(number: int, now: datetime) -> dict[str, Any]:
         "connection": "main", "id": f"evt_{number:020d}", "type": "payout.succeeded", "mode": "test",
         "created_at": made, "received_at": made + timedelta(seconds=number % 60), "source": "webhook",
         "state": "applied",
-        "resource_id": f"po_{number:07d}", "body": b"{}" * 400, "raw_sha256": "0", "meaning_sha256": "0", "arrivals": 1,
+        "resource_id": facts.payout_id(number), "body": b"{}" * 400,
+        "raw_sha256": "0", "meaning_sha256": "0", "arrivals": 1,
         "last_arrival_at": made, "attempts": 1,
     }  # fmt: skip

@@ -1,7 +1,7 @@
 """What is written into the search is found again, on both databases."""
 
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +184,21 @@ def test_what_came_since_is_found_before_a_night(shop: Installation, monkeypatch
     assert [hit.key for hit in hits(shop, "20777")] == ["cl:33::20777"]
     monkeypatch.setattr(filling, "take_turn", lambda *_: pytest.fail("nothing is to be written"))
     filling.fill_again(shop)
+
+
+def test_a_missing_row_that_was_written_long_ago_is_brought_in_too(
+    shop: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is missing is looked for among the rows written last, and where it is not there, among all."""
+    monkeypatch.setattr(filling, "_FEW", 1)
+    own, later = shop.settings.connection("main"), AT + timedelta(days=1)
+    with shop.store.transaction() as session:
+        session.add_all(document(str(folio), updated_at=later) for folio in (9001, 9002, 9003))
+    assert filling.fill(shop, own) == 3
+    with shop.store.transaction() as session:
+        filling.forget(session, "main", {"cl:33::10346"})
+    assert filling.fill(shop, own) == 1
+    assert [hit.key for hit in hits(shop, "10346")] == ["cl:33::10346"]
 
 
 def test_a_filling_that_was_killed_goes_on_where_it_was(shop: Installation, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,13 +16,11 @@ import click
 from flask import Flask, request
 from sqlmodel import func, select
 
-from consumer import disk, nights
 from consumer import job_table as table
+from consumer import nights
 from consumer.access_log import log_access
 from consumer.alarms.pings import Pings
 from consumer.backup.nightly import run_nightly_backup
-from consumer.backup_age import BackupGauges
-from consumer.causes import start_refusal_watch
 from consumer.commands.sync import show_pages
 from consumer.commands.terminal import CommandError, json_option, leave, say
 from consumer.commands.working import start_worker
@@ -36,13 +34,16 @@ from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.jobs import TickState
 from consumer.facts.tables.sync import Checkpoint, Window
 from consumer.facts.work import Completion, closing_job, run_job
-from consumer.health import health
+from consumer.health import disk
+from consumer.health.backup_age import BackupGauges
+from consumer.health.causes import start_refusal_watch
+from consumer.health.endpoint import health
 from consumer.inbox.apply import drain
 from consumer.inbox.watch import InboxGauges
 from consumer.jobs import processes, schedule, ticks
 from consumer.jobs.processes import run_in_child
 from consumer.jobs.schedule import Job
-from consumer.jobs.worker import keep_at, keep_in_background, worker_name
+from consumer.jobs.worker import keep_in_background, repeat_in_background, worker_name
 from consumer.logs import configure_logs
 from consumer.opening import DEMO, are_counters_shared
 from consumer.opening import open_installation as open_checked
@@ -178,9 +179,7 @@ def start_agreeing(installation: Installation) -> None:
 
 def start_filling(installation: Installation) -> None:
     """Bring into the search what was applied and kept, soon after and in batches, from a thread of this process."""
-    given = {"until": threading.Event()}
-    work = (lambda: search.fill_again(installation),)
-    threading.Thread(target=keep_at, args=work, kwargs=given, name="search", daemon=True).start()
+    repeat_in_background(lambda: search.fill_again(installation), "search")
 
 
 def start_watching(installation: Installation) -> Callable[[], None]:
@@ -194,10 +193,7 @@ def start_watching(installation: Installation) -> Callable[[], None]:
         people.note(installation.store, "books folder", "import", subject, now=utc_now())
 
     watch = FolderWatch(installation, folder, note)
-    thread = threading.Thread(
-        target=keep_at, args=(lambda: look_again(watch),), kwargs={"until": stopped}, name="books folder", daemon=True
-    )
-    thread.start()
+    thread = repeat_in_background(lambda: look_again(watch), "books folder", until=stopped)
 
     def stop() -> None:
         stopped.set()

@@ -8,13 +8,13 @@ from consumer.alarms import outbox
 from consumer.alarms.states import Change, Kind, list_standing
 from consumer.alarms.targets import read_targets
 from consumer.alarms.wording import content_of
-from consumer.disk import Verdict
-from consumer.doctor import check_endpoint
 from consumer.facts.bankdays import CalendarError, calendar_of, read_calendar
 from consumer.facts.clock import utc_now
 from consumer.facts.durable import drop_old
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
+from consumer.health.disk import Verdict
+from consumer.health.doctor import check_endpoint
 from consumer.inbox.record import prune
 from consumer.jobs import ticks
 from consumer.jobs.processes import Ended

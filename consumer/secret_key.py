@@ -10,14 +10,12 @@ from pathlib import Path
 from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from consumer.facts.durable import sync_folder, write_durably
-from consumer.facts.encryption import Opened, encrypt_anew, open_all
+from consumer.facts.encryption import Opened, draft_of, encrypt_anew, open_all
 from consumer.facts.installation import Installation
 from consumer.facts.settings import SecretKey, Settings
 from consumer.facts.store import Store
 from consumer.facts.work import Completion, WorkError
 from consumer.webhooks.keyring import mark_anew
-
-_NEXT = "secret_key.next"
 
 
 def rotate(installation: Installation, given: str | None) -> list[Opened]:
@@ -75,11 +73,6 @@ def _finish(path: Path) -> None:
     with suppress(FileNotFoundError):
         draft_of(path).replace(path)
     sync_folder(path.parent)
-
-
-def draft_of(path: Path) -> Path:
-    """Return where a new key lies until it takes the place of the one in use."""
-    return path.with_name(_NEXT)
 
 
 def _key_of(settings: Settings) -> str:

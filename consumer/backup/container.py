@@ -16,7 +16,7 @@ from typing import IO, BinaryIO
 
 import msgspec
 
-from consumer.backup.sealing import Sealed
+from consumer.backup.encrypting import Sealed
 from consumer.facts.durable import digest_file
 from consumer.facts.work import WorkError
 

@@ -13,9 +13,9 @@ from sqlmodel import col
 
 from consumer.backup.certificates import Certificate
 from consumer.backup.container import Contents, OnBytes, ignore_bytes
+from consumer.backup.encrypting import Sealed
 from consumer.backup.making import CERTIFICATE, check_free, list_backups, scratch_folder, time_of
 from consumer.backup.restoring import unpack, unseal_secrets, verify
-from consumer.backup.sealing import Sealed
 from consumer.facts import embedded, schema
 from consumer.facts.durable import write_durably
 from consumer.facts.encryption import open_all

@@ -14,7 +14,7 @@ from sqlmodel import Session, col, select
 
 from consumer.backup import container, databases
 from consumer.backup.container import FILES, MANIFEST, Manifest, OnBytes, Writer, ignore_bytes
-from consumer.backup.sealing import Sealed, seal
+from consumer.backup.encrypting import Sealed, seal
 from consumer.facts import schema
 from consumer.facts.clock import utc_now
 from consumer.facts.durable import drop_old, open_synced, sync_folder

@@ -17,8 +17,8 @@ import sqlalchemy as sa
 
 from consumer.backup import container, databases
 from consumer.backup.container import DATABASE, FILES, Contents, Manifest, OnBytes, ignore_bytes
+from consumer.backup.encrypting import unseal
 from consumer.backup.making import PLACES, Secrets, check_free
-from consumer.backup.sealing import unseal
 from consumer.facts import schema
 from consumer.facts.durable import open_synced, sync_folder, write_durably
 from consumer.facts.installation import Settings

@@ -1,6 +1,5 @@
 """The commands of backups: one made, one restored, and one made to prove that it can be."""
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
@@ -9,15 +8,14 @@ from typing import Protocol
 
 import click
 import msgspec
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn, TransferSpeedColumn
+from rich.progress import DownloadColumn, TransferSpeedColumn
 
 from consumer.backup import drill as drills
 from consumer.backup import making, restoring
 from consumer.backup.certificates import Certificate
-from consumer.backup.container import OnBytes, ignore_bytes
+from consumer.backup.container import OnBytes
 from consumer.backup.drill import Prove
-from consumer.commands.terminal import json_option, leave, print_findings, print_rows, say
+from consumer.commands.terminal import json_option, leave, print_findings, print_rows, say, show_progress
 from consumer.facts.clock import format_duration, format_instant, utc_now
 from consumer.facts.installation import Installation, OpenInstallation, Settings
 from consumer.facts.store import Store
@@ -160,16 +158,5 @@ def _lines(certificate: Certificate) -> Iterator[str]:
 @contextmanager
 def show_bytes(what: str, total: int | None = None) -> Iterator[OnBytes]:
     """Draw a bar of the bytes that passed, on a terminal."""
-    if not sys.stderr.isatty():
-        yield ignore_bytes
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda count: bar.advance(task, count)
+    with show_progress(what, DownloadColumn(), TransferSpeedColumn(), count=lambda: total) as move:
+        yield lambda count: move(advance=count)

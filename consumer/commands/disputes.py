@@ -8,8 +8,9 @@ from consumer import disputes
 from consumer.commands.provider_writes import check_agreed
 from consumer.commands.terminal import json_option, login_name, on_connection, print_rows, say
 from consumer.facts.clock import utc_now
-from consumer.facts.disputes import LARGEST, Chosen, find_type
+from consumer.facts.disputes import Chosen, find_type
 from consumer.facts.installation import Connection, Installation
+from consumer.facts.uploads import LARGEST
 from consumer.provider.client import open_provider
 
 UPLOAD_KEYS = ("connection", "dispute_id", "name", "size", "sha256", "sent")

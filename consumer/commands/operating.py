@@ -9,7 +9,6 @@ from typing import NoReturn
 import click
 from sqlmodel import col, select
 
-from consumer import disk
 from consumer.commands.terminal import (
     connection_option,
     json_option,
@@ -19,8 +18,6 @@ from consumer.commands.terminal import (
     print_rows,
     say,
 )
-from consumer.disk import KEYS, Check, Verdict
-from consumer.doctor import AddressesOf, WithheldBy, examine, knows_no_address
 from consumer.facts import schema
 from consumer.facts.clock import utc_now
 from consumer.facts.embedded import INSTALL, UnsafeJournalError
@@ -29,6 +26,9 @@ from consumer.facts.messages import say_all_stored
 from consumer.facts.store import Store
 from consumer.facts.tables.jobs import Tick, to_shown
 from consumer.facts.work import Completion
+from consumer.health import disk
+from consumer.health.disk import KEYS, Check, Verdict
+from consumer.health.doctor import AddressesOf, WithheldBy, examine, knows_no_address
 from consumer.job_table import job_table
 
 

@@ -3,13 +3,13 @@
 import sqlalchemy as sa
 
 from consumer.commands.terminal import CommandError
-from consumer.disk import RESTORE
 from consumer.facts.durable import is_disk_shut
 from consumer.facts.embedded import UnsafeJournalError, is_damage
 from consumer.facts.messages import RefusalError
 from consumer.facts.settings import ConfigError
 from consumer.facts.store import SchemaError
 from consumer.facts.work import Completion, WorkError
+from consumer.health.disk import RESTORE
 from consumer.provider.errors import ProviderError
 
 _WHERE_TO_SET = (

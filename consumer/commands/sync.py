@@ -1,14 +1,12 @@
 """The commands that read the provider, with how far they are, and the one that lists what is still missing."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
 from textwrap import fill
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
 from consumer.commands.terminal import (
     Connections,
@@ -21,6 +19,7 @@ from consumer.commands.terminal import (
     on_connections,
     print_rows,
     say,
+    show_progress,
 )
 from consumer.facts.clock import to_utc, utc_now
 from consumer.facts.installation import Connection, Installation
@@ -40,8 +39,6 @@ from consumer.sync.windows import (
     Outcome,
     StreamResult,
     StreamState,
-    read_quietly,
-    say_nothing,
     unclosed_windows,
 )
 
@@ -49,23 +46,11 @@ from consumer.sync.windows import (
 @contextmanager
 def show_pages() -> Iterator[OnPage]:
     """Draw a bar of closed windows with the events that were new and the time that is left."""
-    if not sys.stderr.isatty():
-        yield say_nothing
-        return
-    columns = (
-        TextColumn("events"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[added]} new"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("events", total=None, added=0)
+    columns = (MofNCompleteColumn(), TextColumn("{task.fields[added]} new"), TimeRemainingColumn())
+    with show_progress("events", *columns, added=0) as move:
 
         def on_page(window: Window, windows: int, added: int) -> None:
-            closed = 1 if window.state == WindowState.CLOSED else 0
-            bar.update(task, total=windows, added=added, advance=closed)
+            move(total=windows, added=added, advance=1 if window.state == WindowState.CLOSED else 0)
 
         yield on_page
 
@@ -73,24 +58,14 @@ def show_pages() -> Iterator[OnPage]:
 @contextmanager
 def show_streams(count: int) -> Iterator[OnRead]:
     """Draw a bar of streams with the one that is read and how much of it came."""
-    if not sys.stderr.isatty():
-        yield read_quietly
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[objects]} objects, {task.fields[pages]} pages"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("streams", total=count, objects=0, pages=0)
+    columns = (MofNCompleteColumn(), TextColumn("{task.fields[objects]} objects, {task.fields[pages]} pages"))
+    with show_progress("streams", *columns, count=lambda: count, objects=0, pages=0) as move:
         seen: list[str] = []
 
         def on_read(stream: str, pages: int, objects: int) -> None:
             if stream not in seen:
                 seen.append(stream)
-            bar.update(task, description=stream, completed=len(seen) - 1, pages=pages, objects=objects)
+            move(description=stream, completed=len(seen) - 1, pages=pages, objects=objects)
 
         yield on_read
 

@@ -8,13 +8,14 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
-from functools import wraps
+from functools import partial, wraps
 from textwrap import wrap
-from typing import NoReturn, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import click
 from rich.cells import cell_len
 from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -92,6 +93,19 @@ def login_name() -> str:
 def format_count(count: int, thing: str) -> str:
     """Write how many there are of something whose plural takes an s."""
     return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
+@contextmanager
+def show_progress(
+    what: str, *columns: ProgressColumn, count: Callable[[], int | None] = lambda: None, **fields: Any
+) -> Iterator[Callable[..., None]]:
+    """Draw a bar on a terminal, and give what moves it; `count` says how much there is, and is asked only then."""
+    if not sys.stderr.isatty():
+        yield lambda **_moved: None
+        return
+    shown = (TextColumn("{task.description}"), BarColumn(), *columns, TimeElapsedColumn())
+    with Progress(*shown, console=Console(stderr=True), transient=True) as bar:
+        yield partial(bar.update, bar.add_task(what, total=count(), **fields))
 
 
 def print_rows(rows: Iterable[Mapping[str, object]], keys: Sequence[str], *, as_json: bool) -> None:

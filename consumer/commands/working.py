@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from consumer.causes import start_alarms
 from consumer.commands.stopping import STOP_SECONDS, Stop
 from consumer.commands.terminal import say
 from consumer.facts.alarms import Signals
 from consumer.facts.installation import Installation, OpenInstallation
+from consumer.health.causes import start_alarms
 from consumer.inbox.apply import drain
 from consumer.jobs.processes import stop_children
 from consumer.jobs.worker import Worker, worker_name

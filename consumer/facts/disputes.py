@@ -8,13 +8,10 @@ from enum import StrEnum
 from consumer.facts.installation import Connection
 from consumer.facts.messages import RefusalError
 from consumer.facts.tables.disputes import Evidence
+from consumer.facts.uploads import LARGEST, find_media
 
 WAITS = "waiting_documentation"
-_KILOBYTE, _MEGABYTE = 1_000, 1_000_000
-# The provider takes documents under this size.
-LARGEST = 10 * _MEGABYTE
-# By its first bytes, since a name says nothing certain.
-TYPES = {"application/pdf": b"%PDF-", "image/jpeg": b"\xff\xd8\xff", "image/png": b"\x89PNG\r\n\x1a\n"}
+_KILOBYTE = 1_000
 
 
 class EvidenceError(RefusalError):
@@ -70,7 +67,7 @@ def find_type(name: str, content: bytes) -> str:
     """Return the media type of a document; raise EvidenceError if the provider would not take it."""
     if not 0 < len(content) < LARGEST:
         raise EvidenceError("disputes.size", name=name, kilobytes=-(-len(content) // _KILOBYTE))
-    found = next((media for media, begins in TYPES.items() if content.startswith(begins)), None)
+    found = find_media(content)
     if found is None:
         raise EvidenceError("disputes.type", name=name)
     return found

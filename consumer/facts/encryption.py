@@ -3,6 +3,7 @@
 import base64
 import hashlib
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import sqlalchemy as sa
 from cryptography.fernet import Fernet, InvalidToken
@@ -14,7 +15,13 @@ ERASURES = "erasures"
 # Tables with a column `encrypted`: what its key is derived for, and the column that names a row.
 ENCRYPTED = {"webhook_secret": ("webhook secrets", "label"), "second_factor": ("second factors", "person_id"),
              "erasing_key": (ERASURES, "label")}  # fmt: skip
+_NEXT = "secret_key.next"
 _LOCK = sa.text(f"LOCK TABLE {', '.join(ENCRYPTED)} IN EXCLUSIVE MODE")
+
+
+def draft_of(path: Path) -> Path:
+    """Return where a new secret key lies until it takes the place of the one in use."""
+    return path.with_name(_NEXT)
 
 
 def cipher(settings: Settings, purpose: str) -> Fernet:

@@ -39,6 +39,16 @@ def keep_at(work: Callable[[], float], *, until: threading.Event, pause: float =
             failing = None
 
 
+def repeat_in_background(
+    work: Callable[[], float], name: str, *, until: threading.Event | None = None, pause: float = 0.0
+) -> threading.Thread:
+    """Repeat a piece of work from a thread of its own, as `keep_at` does."""
+    given = {"until": until or threading.Event(), "pause": pause}
+    thread = threading.Thread(target=keep_at, args=(work,), kwargs=given, name=name, daemon=True)
+    thread.start()
+    return thread
+
+
 def keep_in_background(
     work: Callable[[], object], name: str, *, every: float, until: threading.Event | None = None, pause: float = 0.0
 ) -> threading.Thread:
@@ -48,10 +58,7 @@ def keep_in_background(
         work()
         return every
 
-    given = {"until": until or threading.Event(), "pause": pause}
-    thread = threading.Thread(target=keep_at, args=(work_and_rest,), kwargs=given, name=name, daemon=True)
-    thread.start()
-    return thread
+    return repeat_in_background(work_and_rest, name, until=until, pause=pause)
 
 
 class Worker:

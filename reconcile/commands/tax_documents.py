@@ -1,18 +1,15 @@
 """Tax documents at the terminal: a row for each file that is read, and counts of what became of them."""
 
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import MofNCompleteColumn, TimeRemainingColumn
 
-from consumer.commands.terminal import format_count, print_rows, say
+from consumer.commands.terminal import format_count, print_rows, say, show_progress
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import word
 from reconcile.books.tax_files import count_members
-from reconcile.books.tax_intake import OnFound, TaxOutcome, ignore_found, import_tax_files
+from reconcile.books.tax_intake import TaxOutcome, import_tax_files
 from reconcile.books.tax_judging import Found, Verdict
 
 KEYS = ("connection", "file", "verdict", "doc_key", "reason")
@@ -28,8 +25,11 @@ def bring_in(
 
     if as_json:
         return import_tax_files(installation, connection, paths, dry_run=dry_run, on_found=print_found)
-    with _show_progress(paths) as on_found:
-        outcome = import_tax_files(installation, connection, paths, dry_run=dry_run, on_found=on_found)
+    columns = (MofNCompleteColumn(), TimeRemainingColumn())
+    with show_progress("files", *columns, count=lambda: count_members(paths)) as move:
+        outcome = import_tax_files(
+            installation, connection, paths, dry_run=dry_run, on_found=lambda _found: move(advance=1)
+        )
     verb = "would come in" if dry_run else "came in"
     say(f"{outcome.name}: {format_count(outcome.kept, 'document')} {verb}")
     print_rows(
@@ -41,15 +41,3 @@ def bring_in(
     if outcome.refused > len(outcome.listed):
         say(f"and {outcome.refused - len(outcome.listed)} more: cuadre invoices import … --json lists every file")
     return outcome
-
-
-@contextmanager
-def _show_progress(paths: Sequence[Path]) -> Iterator[OnFound]:
-    """Draw a bar of the files that are read."""
-    if not sys.stderr.isatty():
-        yield ignore_found
-        return
-    columns = (TextColumn("files"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("files", total=count_members(paths))
-        yield lambda _found: bar.update(task, advance=1)

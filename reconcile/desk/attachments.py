@@ -10,16 +10,15 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts import shared_files
-from consumer.facts.disputes import TYPES
 from consumer.facts.durable import digest_file, write_durably
 from consumer.facts.installation import Installation
 from consumer.facts.store import Turn, take_turn
+from consumer.facts.uploads import LARGEST, find_media
 from reconcile.desk.decisions import DecisionError, Signature
 from reconcile.tables.desk import Attachment, ExceptionChange, ExceptionRow
 
 # Part of the archive, as evidence of disputes is.
 PLACE = "attachments"
-LARGEST = 10_000_000
 MOST = 50
 _SHEET = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _TEXTS = {".csv": "text/csv", ".txt": "text/plain", ".eml": "text/plain"}
@@ -40,7 +39,7 @@ def find_type(name: str, content: bytes) -> str:
     """Return the media type of a file, by its first bytes; raise DecisionError if it is none that is kept."""
     if not 0 < len(content) <= LARGEST:
         raise DecisionError("casework.file_size", name=name, kilobytes=-(-len(content) // _KILOBYTE))
-    found = next((media for media, begins in TYPES.items() if content.startswith(begins)), None)
+    found = find_media(content)
     ending = Path(name).suffix.lower()
     if found is None and ending == ".xlsx" and content.startswith(b"PK\x03\x04"):
         return _SHEET

@@ -42,7 +42,7 @@ OF_LINES, OF_PAYOUTS, OF_DOCUMENTS = "payout-detail", "payout-summary", "documen
 _FEES = ("fee_net", "fee_vat", "fee_total")
 _SUMMED_FEES = ("amount_signed", *_FEES, "fee_agreed")
 _READ_OF_LINES = ("line", *ITEMS.names, "doc_key", "applied_amount", "resource_subtype", *_FEES, "fee_agreed")
-_COUNT = clearing.COUNT
+_COUNT = clearing.COUNTED
 _PAYMENTS = pa.array(PAYMENT_TYPES)
 _SUMMED = ("payments_gross", "charges_gross", "refunds_gross", "refund_adjustments", "disputes", "payout_amount")
 # Sums of two columns: a payout that lacks either is left out, and the other side of the total shows the gap.

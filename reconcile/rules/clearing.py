@@ -24,7 +24,7 @@ _COLUMN_OF = {
 _KINDS = pa.array(list(_COLUMN_OF))
 MOVES = ("payments", "charges", "refunds", "refund_adjustments", "disputes", "fees", "payouts", "other")
 _BETWEEN = "\x1f"
-COUNT = "count"
+COUNTED = "count"
 # What is read of the first line of every item; a run has as many as a year of trade, so they stay columns.
 ITEMS = pa.schema(
     {
@@ -126,8 +126,8 @@ def _carry(currency: str, days: Days) -> Iterator[Row]:
 def _count_once(account: Account) -> pa.Table:
     """Count each item once for every payout alive, or once in all where only dead payouts carried it."""
     items = _add_payouts(account)
-    if COUNT not in items.column_names:
-        items = items.append_column(COUNT, pa.array(np.ones(items.num_rows, dtype=np.int64)))
+    if COUNTED not in items.column_names:
+        items = items.append_column(COUNTED, pa.array(np.ones(items.num_rows, dtype=np.int64)))
     is_dead = pc.is_in(items["status"], value_set=_DEAD)
     dead, alive = items.filter(is_dead), items.filter(pc.invert(is_dead))
     again, carried = _name_resources(dead), set(_name_resources(alive)) if dead.num_rows else set()

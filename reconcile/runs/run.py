@@ -262,16 +262,6 @@ def _keep_and_publish(
     return published
 
 
-def take_snapshot(
-    session: Session, installation: Installation, connection: Connection, *, as_of: date, scope: Scope
-) -> Snapshot:
-    inputs = read_inputs(session, connection, installation.settings, as_of=as_of, now=utc_now())
-    transfers = read_transfers(session, connection)
-    return snapshots.take(
-        inputs, transfers, scope, tariff=installation.settings.tariff, chosen_rules=installation.settings.rules
-    )
-
-
 def _find_made(session: Session, installation: Installation, snapshot: Snapshot) -> tuple[Snapshot, Run | None]:
     """Return the newest run of a snapshot's day and scope if it has its content.
 

@@ -6,7 +6,7 @@ from typing import IO
 from flask import Flask, Response, abort, request
 
 from consumer.facts.messages import Message
-from reports.pages.staging import LARGEST
+from consumer.facts.uploads import LARGEST
 
 # A form of a page brings texts and choices; a route that takes files takes its form with them.
 _FORM = 65_536

@@ -14,9 +14,10 @@ from consumer.facts.alarms import tell_person
 from consumer.facts.clock import local_date
 from consumer.facts.messages import Message, translate
 from consumer.facts.money import MoneyError, to_minor
+from consumer.facts.uploads import LARGEST
 from reconcile.books.intake import to_safe_name
 from reconcile.desk import attachments, casework, decisions
-from reconcile.desk.attachments import LARGEST, Given
+from reconcile.desk.attachments import Given
 from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
 from reconcile.fiscal.families import find_family
 from reconcile.tables.desk import ExceptionRow

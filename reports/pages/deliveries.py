@@ -3,12 +3,12 @@
 from flask import Blueprint, abort, jsonify, request
 from flask.typing import ResponseReturnValue
 
+from consumer.facts.uploads import LARGEST
 from reconcile.books.intake import TERMS, Kind, Verdict, bring_in, to_safe_name
 from reports.access.people import Role
 from reports.pages import desk
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
-from reports.pages.staging import LARGEST
 
 blueprint = Blueprint("deliveries", __name__, url_prefix="/api/v1/books")
 

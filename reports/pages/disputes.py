@@ -7,10 +7,11 @@ from pathlib import Path
 from flask import Blueprint, Response, abort, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from consumer.facts.disputes import LARGEST, WAITS, Chosen, DisputeDesk, EvidenceError, State, find_type
+from consumer.facts.disputes import WAITS, Chosen, DisputeDesk, EvidenceError, State, find_type
 from consumer.facts.installation import Connection
 from consumer.facts.messages import translate
 from consumer.facts.tables.disputes import Evidence
+from consumer.facts.uploads import LARGEST
 from reconcile.books.intake import to_safe_name
 from reports.access.people import Role
 from reports.making import catalogue

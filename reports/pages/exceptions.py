@@ -8,6 +8,7 @@ from flask.typing import ResponseReturnValue
 from sqlmodel import Session
 
 from consumer.facts.tables.types import core_of
+from consumer.facts.uploads import LARGEST
 from reconcile.desk.worklist import WorklistError
 from reconcile.rules.outcomes import SEVERITIES, Code
 from reconcile.tables.desk import ExceptionRow
@@ -24,7 +25,6 @@ from reports.pages import desk, lists, pending, pending_totals, staging
 from reports.pages.desk import BadQueryError
 from reports.pages.lists import Drawn
 from reports.pages.protection import need
-from reports.pages.staging import LARGEST
 from reports.pages.words import refusal
 from reports.queries import frames, standing
 from reports.queries import listing as listings

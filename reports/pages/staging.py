@@ -15,6 +15,7 @@ from consumer.facts import shared_files
 from consumer.facts.durable import drop_old
 from consumer.facts.installation import Installation
 from consumer.facts.messages import RefusalError
+from consumer.facts.uploads import LARGEST
 from reconcile.books.intake import to_safe_name
 from reports.shapes.spans import Row
 
@@ -24,7 +25,6 @@ _KEPT = "kept.json"
 # Outcomes of forms, so that a page of them can be left and come back to.
 OUTCOMES = "outcomes"
 # Reading it takes part of a request; the command line takes larger ones.
-LARGEST = 10_000_000
 _UPLOADS = "uploads"
 
 

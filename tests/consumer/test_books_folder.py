@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from consumer.disk import Verdict
-from consumer.doctor import check_books_folder
+from consumer.health.disk import Verdict
+from consumer.health.doctor import check_books_folder
 
 
 def test_the_doctor_says_what_is_wrong_with_the_folder(tmp_path: Path) -> None:

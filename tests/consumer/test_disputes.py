@@ -12,11 +12,12 @@ import sqlalchemy as sa
 from sqlmodel import select
 
 from consumer import disputes
-from consumer.facts.disputes import LARGEST, Chosen, EvidenceError
+from consumer.facts.disputes import Chosen, EvidenceError
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.tables.disputes import Evidence
 from consumer.facts.tables.provider import Dispute
+from consumer.facts.uploads import LARGEST
 from consumer.provider.client import Provider, open_provider
 from consumer.provider.errors import UnreachableError
 from cuadre import Commands

@@ -12,7 +12,6 @@ from click.testing import CliRunner
 from pydantic import SecretStr
 
 from consumer.commands.secret_key import secret_key
-from consumer.doctor import check_key
 from consumer.facts.clock import utc_now
 from consumer.facts.encryption import cipher, open_all
 from consumer.facts.erasures import open_pseudonyms
@@ -21,6 +20,7 @@ from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.erasures import ErasingKey
 from consumer.facts.work import WorkError
+from consumer.health.doctor import check_key
 from consumer.opening import open_installation
 from consumer.secret_key import rotate
 from consumer.webhooks.keyring import Keyring, NewSecret, keep_secret, known_secrets

@@ -12,7 +12,7 @@ from consumer.commands.serving import listen
 from consumer.config import load
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store
-from consumer.health import health
+from consumer.health.endpoint import health
 from consumer.inbox.apply import drain
 from consumer.jobs.worker import Worker, worker_name
 from consumer.logs import configure_logs

@@ -9,10 +9,10 @@ import pytest
 import sqlalchemy as sa
 from sqlmodel import Session
 
-from consumer.disk import check_replica
 from consumer.facts.installation import Installation
 from consumer.facts.replica import ReplicaError, open_replica
 from consumer.facts.store import Store
+from consumer.health.disk import check_replica
 from reconcile.runs.run import run
 from reconcile.tables.books import LocalInvoice
 from tests.merchant import settings_of

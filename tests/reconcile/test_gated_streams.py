@@ -26,11 +26,12 @@ from consumer.sync.pull import read_streams
 from reconcile.kept.snapshots import Scope
 from reconcile.rules.streams import ITEMS_STREAM, STREAMS
 from reconcile.runs import run as runs
-from reconcile.runs.run import RunOutcome, take_snapshot
+from reconcile.runs.run import RunOutcome
 from reconcile.tables.desk import ExceptionRow
 from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
 from tests.merchant import settings_of
+from tests.observing import take_snapshot
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World

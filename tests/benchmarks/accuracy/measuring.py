@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from consumer.facts.clock import local_date
 from reconcile.kept.snapshots import Scope
 from reconcile.rules.pipeline import reconcile
-from reconcile.runs.run import judge, take_snapshot
+from reconcile.runs.run import judge
 from tests.benchmarks.accuracy.baselines import JOINS, Graded, invoices_of, payments_of, run_join, run_peer
 from tests.benchmarks.accuracy.damages import TABLES
 from tests.benchmarks.accuracy.merchant import START, Merchant, merchant_of
@@ -19,6 +19,7 @@ from tests.benchmarks.accuracy.noise import judge as judge_pairs
 from tests.benchmarks.accuracy.peer_matchers import PEERS
 from tests.benchmarks.accuracy.scoring import Score, score
 from tests.benchmarks.accuracy.through_http import read_over_http
+from tests.observing import take_snapshot
 
 LAST_DAY = 34
 

@@ -31,11 +31,11 @@ from reconcile.books.invoices import import_invoices
 from reconcile.books.payout_reports import import_payout_report
 from reconcile.kept.snapshots import Scope
 from reconcile.rules.inputs import Inputs
-from reconcile.runs.run import take_snapshot
 from sandbox.scenarios import build
 from sandbox.scenarios.bank import PROVIDER_TAX_IDS, tell_bank_file
 from sandbox.scenarios.people import MERCHANTS
 from sandbox.state.happening import Happening, Scenario
+from tests.observing import take_snapshot
 
 START = datetime(2026, 10, 1, 3, tzinfo=UTC)
 KINDS = {

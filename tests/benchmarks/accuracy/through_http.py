@@ -14,11 +14,11 @@ from consumer.facts.clock import local_date
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from reconcile.kept.snapshots import Scope, Snapshot
-from reconcile.runs.run import take_snapshot
 from sandbox.demo import write_settings
 from sandbox.remote import TEST_KEY, Steer
 from sandbox.serve import RunningSandbox
 from sandbox.state.happening import Truth
+from tests.observing import take_snapshot
 
 ROOT = Path(__file__).resolve().parents[3]
 _DAY_SECONDS = 24 * 60 * 60

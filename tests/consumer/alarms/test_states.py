@@ -15,13 +15,13 @@ from consumer.alarms.sending import send
 from consumer.alarms.states import Change
 from consumer.alarms.targets import read_targets
 from consumer.alarms.wording import content_of
-from consumer.causes import Watch, is_quiet
 from consumer.facts.alarms import Severity, Signal
 from consumer.facts.clock import format_instant
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from consumer.facts.tables.alarms import AlarmMessage
 from consumer.facts.work import WorkError
+from consumer.health.causes import Watch, is_quiet
 from consumer.job_table import job_table
 from tests.consumer.alarms.conftest import SECRET, MakeSettings, Receiver
 
@@ -240,7 +240,7 @@ def test_without_its_database_a_worker_sends_the_alarm_itself(
     watch = Watch(installation, now=lambda: at[0])
     receiver.status = 500
     with monkeypatch.context() as patched:
-        patched.setattr("consumer.disk.check_database", _refuse)
+        patched.setattr("consumer.health.disk.check_database", _refuse)
         for minute, tries in ((0, 0), (1, 0), (2, 1), (3, 2), (4, 2)):
             at[0] = NOW + minute * MINUTE
             watch.look()

@@ -12,7 +12,7 @@ import pytest
 
 from consumer.backup import container
 from consumer.backup.container import DamagedBackupError, Manifest
-from consumer.backup.sealing import seal, unseal
+from consumer.backup.encrypting import seal, unseal
 from consumer.facts.work import WorkError
 
 MANIFEST = Manifest(made_at=datetime(2026, 11, 23, 5, 30, tzinfo=UTC), database="SQLite", version="0100")

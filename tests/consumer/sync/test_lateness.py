@@ -8,14 +8,14 @@ import pytest
 import sqlalchemy as sa
 from prometheus_client import CollectorRegistry, generate_latest
 
-from consumer.disk import Verdict
-from consumer.doctor import check_lateness
 from consumer.facts.completeness import Percentiles, Way, percentiles
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.types import core_of
+from consumer.health.disk import Verdict
+from consumer.health.doctor import check_lateness
 from consumer.inbox.record import read_arrival, record_all
 from consumer.provider.client import Provider
 from consumer.sync.backfill import read_log

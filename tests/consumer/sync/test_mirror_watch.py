@@ -8,11 +8,11 @@ import httpx
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from consumer.disk import Check, Verdict
-from consumer.doctor import ENDPOINT, check_endpoint, examine
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.tables.sync import Checkpoint, Drift, StreamFinding, Window
+from consumer.health.disk import Check, Verdict
+from consumer.health.doctor import ENDPOINT, check_endpoint, examine
 from consumer.sync.reach import MirrorGauges, drift_left, look
 from reconcile.rules.streams import withheld_by
 

@@ -7,12 +7,12 @@ import httpx
 from pydantic import SecretStr
 from sqlmodel import select
 
-from consumer.doctor import examine
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.tables.provider import TaxStatement
 from consumer.facts.tables.sync import StreamFinding
 from consumer.facts.work import Completion
+from consumer.health.doctor import examine
 from consumer.provider.budget import Budget
 from consumer.provider.client import Provider
 from consumer.sync.pull import STREAMS, read_streams

@@ -8,8 +8,8 @@ import pytest
 import sqlalchemy as sa
 from flask import Flask
 
-from consumer.doctor import examine
 from consumer.facts.installation import Installation
+from consumer.health.doctor import examine
 from consumer.webhooks import keyring
 from consumer.webhooks.blueprint import webhooks
 from consumer.webhooks.keyring import KnownSecret, NewSecret, end_secret, keep_secret, known_secrets

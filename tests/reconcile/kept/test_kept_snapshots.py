@@ -16,7 +16,7 @@ from reconcile.kept import snapshots
 from reconcile.kept.snapshots import DRAFT, Scope, Snapshot, SnapshotError, digest_of
 from reconcile.reading.process import background_thread
 from reconcile.rules.inputs import PAYOUTS, empty_frame
-from reconcile.runs.run import take_snapshot
+from tests.observing import take_snapshot
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World

@@ -18,7 +18,6 @@ from consumer.backup import making
 from consumer.backup.making import make_backup
 from consumer.backup.nightly import run_nightly_backup
 from consumer.backup.restoring import check_whole, restore
-from consumer.backup_age import check_backups
 from consumer.config import load
 from consumer.facts.clock import utc_now
 from consumer.facts.encryption import ENCRYPTED
@@ -26,6 +25,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.work import WorkError
+from consumer.health.backup_age import check_backups
 from consumer.webhooks.keyring import NewSecret, keep_secret
 from reconcile.kept import snapshots
 from reconcile.runs.proof import prove

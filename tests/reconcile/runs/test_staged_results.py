@@ -20,9 +20,10 @@ from reconcile.kept.retention import prune
 from reconcile.kept.snapshots import Scope
 from reconcile.runs import publication
 from reconcile.runs.publication import chunk_rows, stage_results
-from reconcile.runs.run import RunOutcome, explain, merge_exceptions, publish, run, take_snapshot
+from reconcile.runs.run import RunOutcome, explain, merge_exceptions, publish, run
 from reconcile.tables.desk import ExceptionChange, ExceptionRow
 from reconcile.tables.runs import PayoutResult, ResultChunk, Run, RunFinding
+from tests.observing import take_snapshot
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World

@@ -7,7 +7,7 @@ from flask import Flask
 
 from consumer.facts.installation import Installation
 from consumer.facts.patience import NoAnswerError, Patience
-from consumer.health import health
+from consumer.health.endpoint import health
 
 
 def test_a_question_that_hangs_is_asked_once() -> None:

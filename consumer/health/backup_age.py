@@ -10,10 +10,10 @@ from prometheus_client.registry import Collector
 from sqlmodel import Session
 
 from consumer.backup.certificates import Certificate, Standing, read_standing
-from consumer.disk import Check, Verdict
 from consumer.facts.clock import format_duration, format_instant, utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.patience import NoAnswerError, Patience
+from consumer.health.disk import Check, Verdict
 
 # A night each day and the time one takes; a drill each week where none is nightly.
 MOST_AGE, MOST_UNPROVEN = timedelta(hours=26), timedelta(days=8)

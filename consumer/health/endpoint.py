@@ -10,13 +10,13 @@ from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, 
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from consumer.capacity import write_check
 from consumer.facts import schema
 from consumer.facts.addresses import is_forwarded
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.patience import NoAnswerError, Patience
 from consumer.facts.store import SchemaError
+from consumer.health.capacity import write_check
 
 _FRESH_SECONDS = 5.0
 LOOPBACK = {"127.0.0.1", "::1"}

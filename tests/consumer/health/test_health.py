@@ -4,7 +4,7 @@ import pytest
 from flask import Flask
 
 from consumer.facts.installation import Installation
-from consumer.health import health
+from consumer.health.endpoint import health
 from tests.databases import forbid_writing
 
 

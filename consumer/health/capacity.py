@@ -9,10 +9,10 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from consumer.disk import Check, Verdict
 from consumer.facts.installation import Installation, Settings
 from consumer.facts.store import Store, put
 from consumer.facts.tables.jobs import WriteCheck
+from consumer.health.disk import Check, Verdict
 
 _ROW = "probe"
 _PIECE = 4_096

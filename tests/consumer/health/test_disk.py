@@ -11,11 +11,17 @@ import structlog
 from click.testing import CliRunner
 from prometheus_client import CollectorRegistry
 
-from consumer import disk
-from consumer.causes import Watch
 from consumer.commands.operating import database_commands, doctor_command
 from consumer.commands.refusals import to_refusal
-from consumer.disk import (
+from consumer.facts.embedded import UnsafeJournalError
+from consumer.facts.installation import Installation
+from consumer.facts.schema import upgrade
+from consumer.facts.settings import Settings
+from consumer.facts.store import Store
+from consumer.facts.work import Completion
+from consumer.health import disk
+from consumer.health.causes import Watch
+from consumer.health.disk import (
     Check,
     DiskCheck,
     DiskGauge,
@@ -26,13 +32,7 @@ from consumer.disk import (
     is_whole_on,
     last_check,
 )
-from consumer.doctor import withholds_nothing
-from consumer.facts.embedded import UnsafeJournalError
-from consumer.facts.installation import Installation
-from consumer.facts.schema import upgrade
-from consumer.facts.settings import Settings
-from consumer.facts.store import Store
-from consumer.facts.work import Completion
+from consumer.health.doctor import withholds_nothing
 from tests.consumer.facts.test_embedded import damage_a_page
 
 SATURDAY, SUNDAY, MONDAY = date(2026, 11, 21), date(2026, 11, 22), date(2026, 11, 23)

@@ -7,23 +7,22 @@ from pathlib import Path
 
 from sqlmodel import Session
 
-from consumer import disk
 from consumer.alarms.outbox import failing_channels
-from consumer.backup_age import check_backups
-from consumer.capacity import check_room
-from consumer.disk import Check, Verdict
 from consumer.facts.addresses import is_on_this_machine, is_trusted
 from consumer.facts.clock import format_duration, format_instant, utc_now
 from consumer.facts.completeness import Way, percentiles
-from consumer.facts.encryption import open_all
+from consumer.facts.encryption import draft_of, open_all
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
+from consumer.health import disk
+from consumer.health.backup_age import check_backups
+from consumer.health.capacity import check_room
+from consumer.health.disk import Check, Verdict
 from consumer.inbox.handlers import SUBSCRIBED
 from consumer.inbox.watch import look
 from consumer.provider.client import Provider, Transport, open_provider
 from consumer.provider.errors import KeyRefusedError, ProviderError, UnreachableError
 from consumer.provider.paging import EVENTS
-from consumer.secret_key import draft_of
 from consumer.sync.backfill import MOST_SKEW
 from consumer.sync.lateness import MOST_OVERLAP, overlap
 from consumer.sync.reach import drift_left, short_of_today, streams_read

@@ -6,13 +6,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from consumer.capacity import check_room
-from consumer.disk import Check, Verdict
-from consumer.doctor import check_proxy, examine
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
+from consumer.health.capacity import check_room
+from consumer.health.disk import Check, Verdict
+from consumer.health.doctor import check_proxy, examine
 from consumer.webhooks.keyring import NewSecret, keep_secret
 from tests.databases import forbid_writing
 from tests.merchant import settings_of

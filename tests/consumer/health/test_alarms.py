@@ -13,10 +13,6 @@ import structlog
 from prometheus_client import CollectorRegistry
 from sqlmodel import select
 
-from consumer import causes
-from consumer.causes import RefusalWatch, Watch
-from consumer.disk import Check, Verdict
-from consumer.doctor import check_inbox
 from consumer.facts.alarms import raises_none
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
@@ -24,6 +20,10 @@ from consumer.facts.tables.alarms import Alarm
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.jobs import Tick
 from consumer.facts.tables.sync import Window
+from consumer.health import causes
+from consumer.health.causes import RefusalWatch, Watch
+from consumer.health.disk import Check, Verdict
+from consumer.health.doctor import check_inbox
 from consumer.inbox.record import read_arrival, record_all
 from consumer.inbox.watch import InboxGauges
 from consumer.jobs import worker
@@ -254,7 +254,7 @@ def test_a_database_that_is_away_is_logged_once(installation: Installation, monk
     """A worker that cannot ask says so once, and once when it can again."""
     watch = Watch(installation, now=lambda: NOW)
     with structlog.testing.capture_logs() as lines, monkeypatch.context() as patched:
-        patched.setattr("consumer.disk.check_database", _refuse)
+        patched.setattr("consumer.health.disk.check_database", _refuse)
         watch.look()
         watch.look()
     with structlog.testing.capture_logs() as after:

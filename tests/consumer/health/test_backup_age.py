@@ -10,14 +10,14 @@ from prometheus_client import CollectorRegistry
 from sqlmodel import col, select
 
 from consumer.backup.certificates import Certificate
-from consumer.backup_age import BackupGauges, check_backups
-from consumer.causes import Watch
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from consumer.facts.tables.alarms import Alarm
 from consumer.facts.tables.backup import Backup, BackupCertificate
 from consumer.facts.work import Proof
+from consumer.health.backup_age import BackupGauges, check_backups
+from consumer.health.causes import Watch
 
 
 def _make(store: Store, age: timedelta) -> Store:

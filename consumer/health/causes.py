@@ -9,7 +9,6 @@ import sqlalchemy as sa
 import structlog
 from sqlmodel import Session
 
-from consumer import disk
 from consumer.alarms import outbox, states
 from consumer.alarms.outbound import NotSentError
 from consumer.alarms.pings import ALARMS, Pings
@@ -17,10 +16,6 @@ from consumer.alarms.sending import send
 from consumer.alarms.states import Change, Kind
 from consumer.alarms.targets import read_targets
 from consumer.alarms.wording import content_of
-from consumer.backup_age import check_backups
-from consumer.capacity import check_space
-from consumer.disk import Check, Verdict
-from consumer.doctor import check_channels, check_inbox
 from consumer.facts.alarms import CAUSES, Severity, Signal, Signals, raises_none
 from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.installation import Installation
@@ -29,6 +24,11 @@ from consumer.facts.tables.alarms import Alarm, SignatureCount
 from consumer.facts.tables.jobs import Tick, TickState
 from consumer.facts.tables.sync import Window, WindowState
 from consumer.facts.tables.types import core_of
+from consumer.health import disk
+from consumer.health.backup_age import check_backups
+from consumer.health.capacity import check_space
+from consumer.health.disk import Check, Verdict
+from consumer.health.doctor import check_channels, check_inbox
 from consumer.inbox.watch import endpoint_trouble
 from consumer.jobs.worker import keep_in_background
 from consumer.webhooks.blueprint import RefusalLog

@@ -20,7 +20,7 @@ from consumer import job_table as table
 from consumer import nights
 from consumer.access_log import log_access
 from consumer.alarms.pings import Pings
-from consumer.backup.nightly import run_nightly_backup
+from consumer.backup.drill import run_nightly_backup
 from consumer.commands.sync import show_pages
 from consumer.commands.terminal import CommandError, json_option, leave, say
 from consumer.commands.working import start_worker
@@ -50,10 +50,11 @@ from consumer.opening import open_installation as open_checked
 from consumer.sync.backfill import A_NIGHT_BACK, backfill
 from consumer.sync.drift import drift
 from consumer.sync.orders import check_orders
+from consumer.sync.outcomes import Outcome
 from consumer.sync.pull import pull
 from consumer.sync.reach import MirrorGauges
 from consumer.sync.streams import CUT_STREAMS, STREAMS
-from consumer.sync.windows import Outcome, unclosed_windows
+from consumer.sync.windows import unclosed_windows
 from consumer.webhooks.blueprint import ROUTE, RefusalLog, webhooks
 from consumer.webhooks.keyring import Keyring
 from cuadre import main

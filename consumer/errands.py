@@ -21,9 +21,9 @@ from consumer.jobs.processes import Ended
 from consumer.jobs.schedule import JobFailedError
 from consumer.jobs.worker import worker_name
 from consumer.sync.backfill import backfill
+from consumer.sync.outcomes import Outcome
 from consumer.sync.pull import pull
 from consumer.sync.streams import ALL, STREAMS
-from consumer.sync.windows import Outcome
 
 # A run in a process of its own.
 StartRun = Callable[[Installation, Connection, date], Ended]

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -14,9 +15,19 @@ from sqlmodel import col
 from consumer.backup.certificates import Certificate
 from consumer.backup.container import Contents, OnBytes, ignore_bytes
 from consumer.backup.encrypting import Sealed
-from consumer.backup.making import CERTIFICATE, check_free, list_backups, scratch_folder, time_of
+from consumer.backup.making import (
+    CERTIFICATE,
+    check_free,
+    list_backups,
+    make_backup,
+    place_for,
+    rotate,
+    scratch_folder,
+    time_of,
+)
 from consumer.backup.restoring import unpack, unseal_secrets, verify
 from consumer.facts import embedded, schema
+from consumer.facts.clock import utc_now
 from consumer.facts.durable import write_durably
 from consumer.facts.encryption import open_all
 from consumer.facts.installation import Installation
@@ -183,3 +194,24 @@ def _keep(installation: Installation, path: Path, certificate: Certificate) -> N
     )  # fmt: skip
     with installation.store.transaction() as session:
         session.add(row)
+
+
+@dataclass(frozen=True, slots=True)
+class BackupOutcome:
+    """How the night of backups ended, with its lines for people."""
+
+    complete: bool
+    lines: list[str]
+
+
+def run_nightly_backup(installation: Installation, prove: Prove, *, now: datetime) -> BackupOutcome:
+    """Make a backup and drill it; older ones go only once it is proven."""
+    path = place_for(installation.settings, now=now)
+    made = make_backup(installation, path, now=now)
+    certificate, completion = drill(installation, path, prove, now=utc_now())
+    lines = [f"{path.name}: {made.size / 1e6:.1f} MB, {certificate.state}"]
+    if completion is not Completion.DONE:
+        lines += [f"{one.name}: {one.found}" for one in certificate.proofs if not one.is_good]
+        return BackupOutcome(complete=False, lines=lines)
+    dropped = rotate(path.parent, keep=installation.settings.backup_keep)
+    return BackupOutcome(complete=True, lines=[*lines, f"{len(dropped)} older ones deleted"])

@@ -29,18 +29,11 @@ from consumer.inbox.apply import drain
 from consumer.jobs.worker import worker_name
 from consumer.sync.backfill import backfill as run_backfill
 from consumer.sync.drift import drift as run_drift
+from consumer.sync.outcomes import RESULT_KEYS, OnPage, OnRead, Outcome, StreamResult, StreamState
 from consumer.sync.pull import pull as run_pull
 from consumer.sync.reach import MOST_NAMED, short_of_today
 from consumer.sync.streams import ALL, STREAMS
-from consumer.sync.windows import (
-    RESULT_KEYS,
-    OnPage,
-    OnRead,
-    Outcome,
-    StreamResult,
-    StreamState,
-    unclosed_windows,
-)
+from consumer.sync.windows import unclosed_windows
 
 
 @contextmanager

@@ -24,15 +24,12 @@ from consumer.provider.errors import KeyRefusedError, ProviderError, UnreadableE
 from consumer.provider.paging import EVENTS, Page, Walk
 from consumer.sync import lateness
 from consumer.sync.lateness import Sightings
+from consumer.sync.outcomes import OnPage, Outcome, StreamResult, StreamState, say_nothing
 from consumer.sync.windows import (
     EVENTS_STREAM,
     MOST_RESTARTS,
-    OnPage,
-    Outcome,
     Plan,
     Span,
-    StreamResult,
-    StreamState,
     advance,
     all_windows,
     next_place,
@@ -40,7 +37,6 @@ from consumer.sync.windows import (
     plan_range,
     record_checkpoint,
     record_windows,
-    say_nothing,
     to_shares,
     to_spans,
     unclosed_windows,

@@ -21,9 +21,10 @@ from consumer.provider.fields import UnusableObjectError, identity, to_data
 from consumer.provider.paging import EVENTS, Page
 from consumer.provider.rows import KINDS, Observation, observe
 from consumer.sync.differences import Difference, DriftKind, compare, compare_items
+from consumer.sync.offers import Offer, was_unoffered
+from consumer.sync.outcomes import OnRead, Outcome, StreamResult, StreamState, read_quietly
 from consumer.sync.payout_items import FINAL, items_here, items_there, read_again
-from consumer.sync.streams import STREAMS, Again, Offer, Part, Stream, was_unoffered
-from consumer.sync.windows import OnRead, Outcome, StreamResult, StreamState, read_quietly
+from consumer.sync.streams import STREAMS, Again, Part, Stream
 
 _DRIFT = core_of(Drift)
 _IDS_A_STATEMENT = 500

@@ -20,23 +20,21 @@ from consumer.provider.fields import UnusableObjectError, identity, to_data
 from consumer.provider.paging import Page, Walk
 from consumer.provider.rows import KINDS, Observation, observe
 from consumer.sync.documents import fetch_documents
+from consumer.sync.offers import NotOfferedError, Offer, is_unoffered
+from consumer.sync.outcomes import OnRead, Outcome, StreamResult, StreamState, read_quietly
 from consumer.sync.payout_items import payouts_to_read, read_payout_items
-from consumer.sync.streams import STREAMS, Again, NotOfferedError, Offer, Part, Stream, Tally, is_unoffered, resume
+from consumer.sync.streams import STREAMS, Again, Part, Stream
 from consumer.sync.sums import Finding, record_findings
+from consumer.sync.tally import Tally, resume
 from consumer.sync.windows import (
     MOST_READS,
     MOST_RESTARTS,
     IncompleteError,
-    OnRead,
-    Outcome,
     Step,
     Steps,
-    StreamResult,
-    StreamState,
     advance,
     all_windows,
     covered_until,
-    read_quietly,
     record_checkpoint,
     record_windows,
     unclosed_windows,

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
+from decimal import ROUND_HALF_UP, Decimal
 from itertools import chain
 
 import msgspec
@@ -11,6 +12,7 @@ from sqlmodel import Session, col, select
 
 from consumer.facts.clock import local_date, to_instant
 from consumer.facts.installation import Connection
+from consumer.facts.money import MoneyError, digits_of
 from consumer.facts.store import Row, among
 from consumer.facts.tables.provider import TaxInvoice
 from consumer.facts.tables.sync import Checkpoint
@@ -19,7 +21,6 @@ from reconcile.books.register_files import read_rows
 from reconcile.books.tax_registers import BOTH, METADATA, SIDES, SUMMARY
 from reconcile.books.vat_rates import RateSum, read_rates
 from reconcile.fiscal.complements import Cause, find_causes
-from reconcile.fiscal.converting import to_home
 from reconcile.fiscal.declared import read_declared
 from reconcile.fiscal.notes import NotePart, read_notes
 from reconcile.fiscal.sales import read_sales, read_youngest
@@ -411,3 +412,19 @@ def to_payments(lines: Iterable[Row]) -> Iterator[Payment]:
                 doc_on=date.fromisoformat(row["doc_date"]) if row["doc_date"] else None,
             )  # fmt: skip
     yield from (rest._replace(amount=left[name]) for name, rest in rests.items() if left[name])
+
+
+def to_home(amount: int, currency: str, home: str, *, rate: str, per: str = "1") -> int | None:
+    """Return an amount in the country's money, half up: divided by `per`, times `rate`; None if a rate is unreadable.
+
+    Without an amount no rate is needed: complements have the currency XXX.
+    """
+    if not amount:
+        return 0
+    try:
+        if not (Decimal(rate) > 0 and Decimal(per) > 0):
+            return None
+        worth = Decimal(amount).scaleb(digits_of(home) - digits_of(currency)) / Decimal(per) * Decimal(rate)
+        return int(worth.quantize(Decimal(1), ROUND_HALF_UP))
+    except (ArithmeticError, MoneyError):
+        return None

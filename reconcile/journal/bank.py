@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from reconcile.journal.booking import BookedEntry
 from reconcile.journal.profiles import Of
-from reconcile.reading.transfers import BankAccount, Statement
+from reconcile.reading.bank_accounts import BankAccount, Statement
 
 _BANK = "bank"
 _DAY = timedelta(days=1)

@@ -21,7 +21,7 @@ from reconcile.journal.layouts import Writer
 from reconcile.journal.profiles import Of, Profile
 from reconcile.journal.remembered import Made, last_export, pack, recall, remember
 from reconcile.journal.source import Days, open_book
-from reconcile.reading.transfers import read_bank_account
+from reconcile.reading.bank_accounts import read_bank_account
 
 _CLEARING, _BANK = "clearing", "bank"
 _DAY = timedelta(days=1)

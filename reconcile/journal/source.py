@@ -16,11 +16,12 @@ from consumer.facts.installation import Connection, Settings
 from reconcile.desk.decisions import Kind
 from reconcile.fiscal.fees import list_documents
 from reconcile.fiscal.reading import read_bills
+from reconcile.journal.accepted import Accepted, list_accepted, reasons_of_payments
 from reconcile.journal.accounts import FILE, AccountMap, AccountsError, read_accounts
 from reconcile.journal.collected import Row, Terms
 from reconcile.journal.entries import PAYOUT, Book, JournalError, Pieces
 from reconcile.journal.exporting import EARLIEST, Balance
-from reconcile.journal.remembered import DOCUMENT, Accepted, first_open, list_accepted, reasons_of_payments
+from reconcile.journal.remembered import DOCUMENT, first_open
 from reconcile.kept import chunks, extracts
 from reconcile.kept.pieces import Rows
 from reconcile.kept.records import find_run, last_run, read_closed_periods

@@ -15,7 +15,7 @@ from reconcile.rules.columns import Indices, Ints, add_by_place, are_in, find_pl
 from reconcile.rules.decisions import apply_decisions
 from reconcile.rules.deposits import find_deposits, find_source_differences, list_bank_lines
 from reconcile.rules.documents import find_customers, sort_documents, to_books
-from reconcile.rules.expected import find_changed_documents, find_order_differences, find_other_documents
+from reconcile.rules.expected import find_changed_documents, find_other_documents
 from reconcile.rules.fees import choose_fees, find_off_tariff, find_split_mismatches
 from reconcile.rules.findings import add_days, merge_currency_differences, sort_findings
 from reconcile.rules.gate import find_conflicts, find_gaps, find_unknown_years, withhold
@@ -23,6 +23,7 @@ from reconcile.rules.inputs import DISPUTE, INPUTS, PAYMENT_TYPES, REFUND, Findi
 from reconcile.rules.keys import Said, find_keys, find_operations, read_metadata
 from reconcile.rules.ledger import Ledger, choose_payments, find_payers, group_reversals, number_together, to_payments
 from reconcile.rules.lines import build_documents, build_lines, name_exceptions
+from reconcile.rules.orders import find_order_differences
 from reconcile.rules.outcomes import Code, Outcome
 from reconcile.rules.payers import open_payers, read_patterns
 from reconcile.rules.payouts import add_up, find_identity_breaks, find_misplaced, place_items

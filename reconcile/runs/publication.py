@@ -4,8 +4,9 @@ Readers find results by the row of their run. So results are written before that
 every webhook waits while one is open.
 """
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date
+from datetime import date, datetime
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
@@ -19,6 +20,7 @@ from sqlmodel import Session, col
 
 from consumer.facts import bulk
 from consumer.facts.store import Row, Store, Turn, one_of, put, take_turn, to_ids
+from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.types import core_of
 from reconcile.exceptions.life import (
     OPENED,
@@ -263,3 +265,21 @@ def _days(values: "Series[pd.Timestamp]") -> list[date | None]:
 def _plain(values: "Series[str] | Series[int]") -> list[object]:
     """Return a column as plain Python values, None for what is missing."""
     return list(values.astype(object).where(values.notna(), None))
+
+
+_LOG = logging.getLogger("cuadre.events")
+
+
+def log_events(store: Store, connection: str, run_id: str, *, started_at: datetime) -> None:
+    """Name each event that was settled after the last run of the connection began and before this one did."""
+    if not _LOG.isEnabledFor(logging.DEBUG):
+        return
+    before = sa.select(sa.func.max(col(Run.started_at))).where(
+        col(Run.connection) == connection, col(Run.started_at) < started_at
+    )
+    with store.reading() as session:
+        last = session.scalar(before)
+        is_new = [col(Event.connection) == connection, col(Event.settled_at) < started_at]
+        is_new += [] if last is None else [col(Event.settled_at) >= last]
+        for name in session.scalars(sa.select(col(Event.id)).where(*is_new).order_by(col(Event.id))):
+            _LOG.debug("event in run", extra={"connection": connection, "event_id": name, "run_id": run_id})

@@ -36,7 +36,6 @@ from reconcile.rules.inputs import Finding, Inputs, Result
 from reconcile.rules.outcomes import OF_TAX, Code, Recon
 from reconcile.rules.pipeline import reconcile
 from reconcile.rules.streams import withheld_by
-from reconcile.runs.event_lines import log_events
 from reconcile.runs.narrowing import Touched, add_settled, count_outcomes, narrow
 from reconcile.runs.publication import (
     Values,
@@ -44,6 +43,7 @@ from reconcile.runs.publication import (
     chunk_rows,
     insert_results,
     last_complete,
+    log_events,
     read_exceptions,
     read_mark,
     stage_results,

@@ -18,7 +18,7 @@ from consumer.facts.money import digits_of
 from consumer.facts.texts import LONGEST_CELL, fit_cell
 from reports.output.export import Profile, header
 from reports.shapes.build import CURRENCY, Report, labels
-from reports.wording.stored import fact, format_value
+from reports.wording.inputs import fact, format_value
 
 MOST_ROWS = 1_048_575
 _CREATED = datetime(2000, 1, 1, tzinfo=UTC)

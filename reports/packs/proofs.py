@@ -23,7 +23,7 @@ from reports.shapes import notation
 from reports.shapes.definitions import label_of, title_of
 from reports.shapes.spans import WHOLE, Row, Span
 from reports.wording import phrases
-from reports.wording.stored import name_input
+from reports.wording.inputs import name_input
 
 if TYPE_CHECKING:
     from reports.packs.paper import Paper

@@ -68,7 +68,7 @@ from reports.pages.words import refusal
 from reports.queries.asking import SIZES
 from reports.shapes import notation
 from reports.shapes.definitions import label_of, title_of
-from reports.wording import cells, evidence, phrases, stored
+from reports.wording import cells, evidence, inputs, phrases, stored
 
 PUBLIC = ("webhooks", "healthz", "readyz", "metrics", "health")
 _FAILED = ("Something went wrong", "The error has been logged. Try again in a moment.")
@@ -222,7 +222,7 @@ def _words() -> dict[str, object]:
         "with_days": lambda text: " – ".join(_day(day, language) for day in text.split(" – ")),
         "trail_word": lambda action: word("trail", action, language),
         "trail_subject": links.of_trail,
-        "calendar_words": lambda text: stored.format_value("calendars", text, language),
+        "calendar_words": lambda text: inputs.format_value("calendars", text, language),
         "changed_subject": lambda change: stored.subject_of_change(change.subject, language, change.kind),
         "intake_word": lambda text: refusal(text, language),
         "figure": lambda text: notation.format_figure(text, language),

@@ -8,9 +8,10 @@ from zoneinfo import ZoneInfo
 from sandbox.api.call import Answer, Call, Route
 from sandbox.api.fields import MEGABYTE, check_file, check_status, read_choice, read_metadata, read_whole, require_text
 from sandbox.api.lists import OFFSETS, between, exactly, offset_list, offset_page, one_of, read_routes
+from sandbox.engine.contests import REVIEW
 from sandbox.engine.payday import RESOURCES
 from sandbox.engine.settlement import outcome
-from sandbox.engine.world import REVIEW, World
+from sandbox.engine.world import World
 from sandbox.scenarios.calendar import SATURDAY
 from sandbox.state.clock import to_iso, to_moment
 from sandbox.state.refusal import RefusalError, invalid_enum, missing_parameter, missing_resource

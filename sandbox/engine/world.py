@@ -1,6 +1,5 @@
-"""The provider's state at one moment: objects and events per mode, what is to come, faults and deliveries."""
+"""The provider's state at one moment: objects and events per mode, faults and deliveries."""
 
-import heapq
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -9,6 +8,8 @@ from itertools import count
 
 import httpx
 
+from sandbox.engine.agenda import Agenda
+from sandbox.engine.contests import follow_dispute
 from sandbox.engine.delivery import Addressee, Delivery, Outbox, Postman
 from sandbox.engine.faults import UNKNOWN_CHANGE, Fault, Faults
 from sandbox.engine.payday import Payday
@@ -23,49 +24,12 @@ from sandbox.state.refusal import missing_resource
 from sandbox.state.store import Collection, Collections, Object, PayoutItems, Store
 from sandbox.state.versions import LATEST, to_version
 
-Action = Callable[[], object]
 SLICE = timedelta(minutes=15)
 NO_SCENARIO = Scenario(name="empty", country="cl", happenings=(), documents=(), tariff={}, truth=lambda _: [])
 ENDPOINTS = "webhook_endpoints"
 # The live set has no truth.
 TEST = "test"
 MODES = (TEST, "live")
-# How long the review takes of a dispute whose end no scenario wrote; it is won.
-REVIEW = timedelta(days=5)
-_STILL_OPEN = ("waiting_documentation", "in_review")
-
-
-class Agenda:
-    """Two queues played as one: happenings that were written beforehand and actions that requests put off."""
-
-    def __init__(self, happenings: Iterable[Happening]) -> None:
-        self._happenings = enumerate(happenings)
-        self._coming = next(self._happenings, None)  # only the next one is known: there may be millions
-        self._actions: list[tuple[datetime, int, Action]] = []
-        self._order = count()
-
-    def put_off(self, at: datetime, action: Action) -> None:
-        heapq.heappush(self._actions, (at, next(self._order), action))
-
-    def next_at(self) -> datetime | None:
-        """Return when the next thing happens."""
-        moments = [self._actions[0][0]] if self._actions else []
-        if self._coming is not None:
-            moments.append(self._coming[1].at)
-        return min(moments, default=None)
-
-    def take(self, now: datetime) -> tuple[datetime, tuple[int, Happening] | Action] | None:
-        """Return what is due next and its moment: a happening with its position, or an action; happenings first."""
-        action_at = self._actions[0][0] if self._actions else None
-        if self._coming is not None:
-            coming, at = self._coming, self._coming[1].at
-            if at <= now and (action_at is None or at <= action_at):
-                self._coming = next(self._happenings, None)
-                return at, coming
-        if action_at is not None and action_at <= now:
-            at, _, action = heapq.heappop(self._actions)
-            return at, action
-        return None
 
 
 class World:
@@ -308,16 +272,3 @@ def _is_enabled(endpoint: Object) -> bool:
 
 def _is_subscribed(endpoint: Object, type_: str) -> bool:
     return type_ in endpoint["enabled_events"] or type_.endswith(f".{UNKNOWN_CHANGE}")
-
-
-def follow_dispute(found: Object | None, planned: Object) -> Object | None:
-    """Return the next state that a scenario planned of a dispute, with the merchant's documents; None if it is past.
-
-    A dispute under review is not expired: where nothing was to be sent, it is lost all the same.
-    """
-    if found is None or not found["documents"]:
-        return planned
-    if found["status"] not in _STILL_OPEN or (found["status"] == "in_review" and planned["status"] in _STILL_OPEN):
-        return None
-    is_late_answer = found["status"] == "in_review" and planned["status"] == "expired"
-    return {**planned, "documents": found["documents"], "status": "lost" if is_late_answer else planned["status"]}

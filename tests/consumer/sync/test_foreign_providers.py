@@ -18,8 +18,8 @@ from consumer.provider.budget import Budget
 from consumer.provider.client import Provider
 from consumer.sync.backfill import A_NIGHT_BACK, read_log
 from consumer.sync.drift import compare_streams
+from consumer.sync.offers import Offer
 from consumer.sync.pull import STREAMS, read_streams
-from consumer.sync.streams import Offer
 from tests.consumer.sync.conftest import gaps
 
 INTENTS, REFUNDS, PAYOUTS = ([STREAMS[name]] for name in ("payment-intents", "refunds", "payouts"))

@@ -1,6 +1,6 @@
 """How a run of many streams is told: what needs reading stands alone, the rest in one line."""
 
-from consumer.sync.windows import Outcome, StreamResult, StreamState
+from consumer.sync.outcomes import Outcome, StreamResult, StreamState
 
 
 def stream(name: str, state: StreamState = StreamState.COMPLETE, **shown: int | str) -> StreamResult:

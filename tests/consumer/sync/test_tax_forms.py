@@ -15,8 +15,8 @@ from consumer.facts.work import Completion
 from consumer.health.doctor import examine
 from consumer.provider.budget import Budget
 from consumer.provider.client import Provider
+from consumer.sync.outcomes import Outcome
 from consumer.sync.pull import STREAMS, read_streams
-from consumer.sync.windows import Outcome
 
 TOKEN = "link_made_up_token_secret"
 

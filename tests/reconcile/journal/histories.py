@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 
 from reconcile.fiscal.fees import FeeDocument
+from reconcile.journal.accepted import Accepted, list_accepted, reasons_of_payments
 from reconcile.journal.accounts import AccountMap, read_accounts
 from reconcile.journal.booking import BookedEntry, Bookkeeper
 from reconcile.journal.collected import LINE, Terms
 from reconcile.journal.entries import PAYOUT, Book, Pieces
 from reconcile.journal.exporting import EARLIEST, Balance, DayEnd, Export, Head, Moved, Planned, Remembered
-from reconcile.journal.remembered import Accepted, list_accepted, reasons_of_payments
 from reconcile.rules import clearing
 
 _TEXTS = pa.string()

@@ -6,7 +6,7 @@ import pytest
 
 from reconcile.journal.bank import BankBook, BankRecord
 from reconcile.journal.profiles import Of
-from reconcile.reading.transfers import BankAccount, Statement
+from reconcile.reading.bank_accounts import BankAccount, Statement
 from tests.reconcile.journal.histories import History, Ledger, Paid, Sale
 
 FIRST, LAST = date(2026, 10, 1), date(2026, 10, 31)

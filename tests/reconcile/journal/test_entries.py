@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from reconcile.fiscal.fees import FeeDocument
+from reconcile.journal.accepted import Accepted
 from reconcile.journal.accounts import AccountMap, read_accounts
 from reconcile.journal.booking import BookedEntry
 from reconcile.journal.entries import JournalError
 from reconcile.journal.exporting import Planned
-from reconcile.journal.remembered import Accepted
 from tests.reconcile.journal.histories import History, Ledger, Paid, Sale, accounts
 
 DAY, NEXT, LAST = date(2026, 10, 5), date(2026, 10, 6), date(2026, 10, 31)

@@ -6,9 +6,9 @@ from datetime import date, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconcile.journal.accepted import Accepted
 from reconcile.journal.booking import BookedEntry, stand
 from reconcile.journal.postings import REVERSAL
-from reconcile.journal.remembered import Accepted
 from tests.reconcile.journal.histories import History, Ledger, Paid, Sale, accounts
 from tests.thoroughness import for_run
 

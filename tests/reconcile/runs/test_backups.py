@@ -15,8 +15,8 @@ from pydantic import SecretStr
 from sqlmodel import SQLModel
 
 from consumer.backup import making
+from consumer.backup.drill import run_nightly_backup
 from consumer.backup.making import make_backup
-from consumer.backup.nightly import run_nightly_backup
 from consumer.backup.restoring import check_whole, restore
 from consumer.config import load
 from consumer.facts.clock import utc_now

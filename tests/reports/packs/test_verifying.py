@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from cuadre import Commands
 from reconcile.kept.snapshots import name_of
-from reports.packs import making, sealing, verifying
+from reports.packs import sealing, verifying, zipping
 from reports.packs.manifest import About
 from reports.packs.verifying import ChangedError
 
@@ -43,7 +43,7 @@ def make(tmp_path: Path) -> Callable[..., Path]:
         for file, content in FILES.items():
             folder.mkdir(exist_ok=True)
             (folder / file).write_bytes(content)
-        making.write(folder, tmp_path / name, ABOUT, {"cuadre": "0.1.0"}, key)
+        zipping.write(folder, tmp_path / name, ABOUT, {"cuadre": "0.1.0"}, key)
         return tmp_path / name
 
     return write

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sandbox.engine.world import follow_dispute
+from sandbox.engine.contests import follow_dispute
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ Settled rows of closed days that a run left out are read with its own, as `piece
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import chain
 from typing import TypedDict, Unpack
 
 import pyarrow as pa
@@ -34,6 +35,7 @@ from reconcile.kept.stored import (
     day_masks,
     filter_rows,
 )
+from reconcile.tables.books import LocalInvoice
 from reconcile.tables.runs import PayoutResult, Run
 
 __all__ = [
@@ -119,7 +121,12 @@ def find_lines(session: Session, run: Run, column: str, *values: str) -> Iterato
 
 
 def find_document(session: Session, run: Run, doc_key: str) -> Row | None:
-    found = Rows(session, run, DOCUMENT).find("doc_key", [doc_key])
+    """Find a document at the day it has in the books now, and where it is not there, among all."""
+    mine = (col(LocalInvoice.connection) == run.connection, col(LocalInvoice.doc_key) == doc_key)
+    on = session.scalar(sa.select(col(LocalInvoice.issue_date)).where(*mine))
+    rows = Rows(session, run, DOCUMENT)
+    near = rows.find("doc_key", [doc_key], on) if on is not None else iter(())
+    found = chain(near, rows.find("doc_key", [doc_key]))
     return next((row for table in found for row in to_rows(table)), None)
 
 

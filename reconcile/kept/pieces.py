@@ -234,8 +234,11 @@ class Rows:
             self._payouts = ordered["payout_id"].cast(pa.string()).combine_chunks()
         return self._payouts
 
-    def find(self, column: str, values: Collection[str]) -> Iterator[pa.Table]:
-        """Find the rows whose column holds one of these texts; a chunk is unpacked whole only where it does."""
+    def find(self, column: str, values: Collection[str], on: date | None = None) -> Iterator[pa.Table]:
+        """Find the rows whose column holds one of these texts; a chunk is unpacked whole only where it does.
+
+        With a day, only what may have rows of it is looked through.
+        """
         asked = pa.array(values, pa.string())
         near = self._find_cells(values) if self.layers and column in _KEYED else None
 
@@ -245,7 +248,7 @@ class Rows:
             texts = self._load(place.owner, place.number, (column,))[column].cast(pa.string())
             return bool(pc.any(pc.is_in(texts, value_set=asked), min_count=0).as_py())
 
-        for piece in self.pieces():
+        for piece in self.pieces(on, on):
             if any(map(may_have, piece.places)):
                 table = self.read(piece)
                 yield table.filter(pc.is_in(table[column].cast(pa.string()), value_set=asked))

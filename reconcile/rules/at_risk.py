@@ -89,6 +89,8 @@ def _count_once(rows: Sequence[AtRisk]) -> int:
 def _drop_repeated(placed: Places) -> Places:
     """Take an item of a payout at risk whole out of any other payout it may be in."""
     inside = {subject for payout_id, subject in placed if payout_id is not None}
+    if not inside:
+        return placed
     return {
         (payout_id, subject): max(amount, placed.get((None, subject), 0))
         for (payout_id, subject), amount in placed.items()
@@ -98,17 +100,21 @@ def _drop_repeated(placed: Places) -> Places:
 
 def _find_disputed(rows: Sequence[AtRisk]) -> dict[str, str]:
     """Return the payment of each dispute that names no document, where the payment is without one too."""
-    lonely = {row.subject for row in rows if row.code in WITHOUT_DOCUMENT}
     payments = {
         row.subject: f"{_RESOURCE}{row.resource_id}"
         for row in rows
         if row.subject.startswith(_DISPUTE) and row.doc_key is None
     }
+    if not payments:
+        return {}
+    lonely = {row.subject for row in rows if row.code in WITHOUT_DOCUMENT}
     return {dispute: payment for dispute, payment in payments.items() if payment in lonely}
 
 
 def _merge_disputes(placed: Places, payments: Mapping[str, str]) -> Places:
     """Make a payment and its disputes at the same place one amount: the larger of it and of their sum."""
+    if not payments:
+        return placed
     disputed: dict[tuple[str | None, str], int] = defaultdict(int)
     kept = {}
     for (payout_id, subject), amount in placed.items():
@@ -122,7 +128,7 @@ def _merge_disputes(placed: Places, payments: Mapping[str, str]) -> Places:
 
 def _drop_payout(subject: str) -> str:
     """Name an item alike in every payout that lists it; a document's key may hold any character."""
-    return subject if subject.startswith(_DOCUMENT) else subject.partition("@")[0]
+    return subject if "@" not in subject or subject.startswith(_DOCUMENT) else subject.partition("@")[0]
 
 
 def _sum_payouts(placed: Places) -> int:

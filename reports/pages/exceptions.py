@@ -77,7 +77,8 @@ def draw(session: Session, runs: Sequence[Run]) -> tuple[Drawn, ExceptionFilter]
     """Read one page of the work list with its ages in bank days, and what is at risk in all that is filtered."""
     asked, found = read()
     listing = standing.work_list(asked)
-    drawn = lists.draw(session, listing, found)
+    totals, later = add_up(session, listing, asked, found)
+    drawn = lists.draw(session, listing, found, totals)
     day_of = {run.connection: run.as_of for run in runs}
     calendars = calendars_of(desk.installation(), desk.connections(), runs)
     for row in drawn.page.rows:
@@ -85,8 +86,7 @@ def draw(session: Session, runs: Sequence[Run]) -> tuple[Drawn, ExceptionFilter]
         row["age_business_days"] = max(0, calendars[row["connection"]].days_between(row["fact_on"], until))
     back = request.query_string.decode() or "state=open"
     page = replace(drawn.page, rows=pending.on_exceptions(drawn.page.rows))
-    totals, later = add_up(session, listing, asked, found)
-    return replace(drawn, page=page, totals=totals, later=None if later == totals else later, back=back), asked
+    return replace(drawn, page=page, later=None if later == totals else later, back=back), asked
 
 
 def add_up(

@@ -15,6 +15,7 @@ from reports.queries import listing as listings
 from reports.queries import standing
 from reports.queries.asking import SIZES, Asked, AskedError, Say, Speak, learn, read_asked
 from reports.queries.listing import Listing, Page, Wanted
+from reports.queries.standing import Sums
 from reports.queries.views import Setting, find_setting
 from reports.shapes.definitions import definition_of, label_of
 from reports.shapes.spans import Row
@@ -107,10 +108,11 @@ def wanted(listing: Listing, own: Collection[str] = ("state",)) -> Wanted:
     return replace(found, search=asked.words, asked=asked, speak=speak(listing.name), zone=zone())
 
 
-def draw(session: Session, listing: Listing, found: Wanted) -> Drawn:
-    """Read one page of a list of the database, with the sums of all that is filtered."""
+def draw(session: Session, listing: Listing, found: Wanted, totals: Sums | None = None) -> Drawn:
+    """Read one page of a list of the database, with the sums of all that is filtered where they are not known yet."""
     try:
-        page, totals = listings.read(session, listing, found), listings.add_up(session, listing, found)
+        page = listings.read(session, listing, found)
+        totals = listings.add_up(session, listing, found) if totals is None else totals
     except AskedError as error:
         raise BadQueryError(error.message) from None
     shown, choice = choose(listing.name, listing.columns, found.asked)

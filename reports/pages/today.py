@@ -97,7 +97,7 @@ def show() -> ResponseReturnValue:
         codes = pending_totals.on_codes(session, desk.names(), open_codes)
         newest = pending.on_payouts(standing.newest_payouts(session, runs, _NEWEST))
         gaps = operations.gaps_open(session, desk.names())
-        arrived = operations.count_received(session, desk.names(), desk.now() - _A_DAY)
+        arrived = operations.count_recent(session, desk.names(), desk.now() - _A_DAY)
         shown = [trend(session, connection) for connection in desk.connections()]
         by_name = {run.connection: run for run in runs}
         warned = list(warnings(runs))

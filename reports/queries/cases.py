@@ -2,10 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import chain
 from typing import TypeAlias
 
 import pyarrow.compute as pc
@@ -13,13 +12,14 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.meaning import leaves_of
+from consumer.facts.tables.provider import PayoutItem
 from reconcile.desk import attachments, casework, decisions
 from reconcile.desk.decisions import Pair
 from reconcile.kept import chunks, extracts
 from reconcile.rules.outcomes import WITHOUT_DOCUMENT
 from reconcile.tables.books import LocalInvoice
 from reconcile.tables.desk import Attachment, Decision, ExceptionChange, ExceptionRow
-from reconcile.tables.runs import Run
+from reconcile.tables.runs import PayoutResult, Run
 from reports.shapes.spans import Row
 
 # What a rule wrote down; its values are shown, not computed with.
@@ -67,8 +67,10 @@ def find_case(
         return None
     run = next((run for run in runs if run.connection == connection), None)
     evidence = to_evidence(row.evidence)
-    payment = find_payment(session, run, row.resource_id, payout_id=row.payout_id) if run and row.resource_id else None
-    candidates = find_candidates(session, run, payment, evidence, named) if run and payment else []
+    lines = find_lines(session, run, row.resource_id, payout_id=row.payout_id) if run and row.resource_id else []
+    payment = next((line | {"connection": connection} for line in lines if line["resource_type"] in PAYMENTS), None)
+    applied = {line["doc_key"] for line in lines if line["applied_amount"]}
+    candidates = find_candidates(session, run, payment, evidence, applied, named) if run and payment else []
     about = Pair(connection, row.resource_id or "", "" if row.resource_id else row.doc_key or "")
     stand = decisions.standing(session, about) if row.resource_id or row.doc_key else []
     changes = decisions.history(session, connection, exception_id)
@@ -115,27 +117,38 @@ def to_evidence(text: str) -> Evidence:
     return found if isinstance(found, dict) else {"text": text}
 
 
-def find_payment(session: Session, run: Run, resource_id: str, *, payout_id: str | None = None) -> Row | None:
-    """Find the payment's first line; refunds and disputes are not matched with documents by hand.
+def find_lines(session: Session, run: Run, resource_id: str, *, payout_id: str | None) -> list[Row]:
+    """Find the lines of an item in every payout that has it.
 
-    It is looked for where the exception says it is, and only then among all lines: its payout may have changed since.
+    They are looked for where the exception and the provider's lists say they are, and only where they are in none of
+    these among all lines: the payout of an item may have changed since the run.
     """
-    place: chunks.LineFilter = {"paid_out": False} if payout_id is None else {"payout_id": payout_id}
-    near = chunks.line_tables(session, run, **place)
-    here = (table.filter(pc.equal(table["resource_id"], resource_id)) for table in near)
-    lines = (row for table in here for row in chunks.to_rows(table))
-    for line in chain(lines, chunks.find_lines(session, run, "resource_id", resource_id)):
-        if line["resource_type"] in PAYMENTS:
-            return {**line, "connection": run.connection}
-    return None
+    item, result = PayoutItem, PayoutResult
+    listed = sa.select(col(item.payout_id)).where(
+        col(item.connection) == run.connection, col(item.resource_id) == resource_id
+    )
+    judged = sa.select(col(result.payout_id)).where(
+        col(result.connection) == run.connection, col(result.run_id) == run.id, col(result.payout_id).in_(listed)
+    )
+    own: list[chunks.LineFilter] = [{"paid_out": False} if payout_id is None else {"payout_id": payout_id}]
+    near = own + [{"payout_id": one} for one in session.scalars(judged.order_by(result.payout_id)) if one != payout_id]
+    tables = (table for place in near for table in chunks.line_tables(session, run, **place))
+    here = (table.filter(pc.equal(table["resource_id"], resource_id)) for table in tables)
+    found = [row for table in here for row in chunks.to_rows(table)]
+    return found or list(chunks.find_lines(session, run, "resource_id", resource_id))
 
 
 def find_candidates(
-    session: Session, run: Run, payment: Row, evidence: Evidence, named: Sequence[str] | None = None
+    session: Session,
+    run: Run,
+    payment: Row,
+    evidence: Evidence,
+    applied: Collection[str],
+    named: Sequence[str] | None = None,
 ) -> list[Row]:
     """List open documents that could be meant: named by the evidence, of the same customer, or of the same amount.
 
-    Those that the payment was applied to are left out. The closest in amount come first; what distinguishes those
+    Those that the payment was `applied` to are left out. The closest in amount come first; what distinguishes those
     that look alike is in their columns. Where documents are named by a search, only these are listed.
     """
     amount = abs(payment["amount_signed"])
@@ -147,8 +160,6 @@ def find_candidates(
         customer=payment["customer_tax_id"] if named is None else None,
         doc_keys=[text for text in leaves_of(evidence) if text.startswith(("cl:", "mx:"))] if named is None else named,
     )
-    lines = chunks.find_lines(session, run, "resource_id", payment["resource_id"])
-    applied = {line["doc_key"] for line in lines if line["applied_amount"]}
     others = (row for row in could_be if row["doc_key"] not in applied)
     nearest = sorted(
         others, key=lambda row: (abs(row["balance"] - amount), row["due_date"] or _NO_DATE, row["doc_key"])

@@ -134,9 +134,10 @@ def gaps_open(session: Session, connections: Sequence[str]) -> int:
     return count(session, _OPEN, Wanted(connections))
 
 
-def count_received(session: Session, connections: Sequence[str], since: datetime) -> int:
+def count_recent(session: Session, connections: Sequence[str], since: datetime) -> int:
+    """Count what happened since a moment: an index has the events by the time they were made, none by their arrival."""
     query = sa.select(sa.func.count()).select_from(Event)
-    return session.scalar(query.where(col(Event.connection).in_(connections), col(Event.received_at) >= since)) or 0
+    return session.scalar(query.where(col(Event.connection).in_(connections), col(Event.created_at) >= since)) or 0
 
 
 def find_event(session: Session, connection: str, event_id: str) -> Row | None:

@@ -1,9 +1,11 @@
 """How payouts and exceptions stand in the newest runs: filtered, searched and one page at a time."""
 
+import operator
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import reduce
 from typing import Any, TypeAlias
 
 import sqlalchemy as sa
@@ -182,9 +184,11 @@ def _exception_conditions(connections: Sequence[str], asked: ExceptionFilter) ->
         conditions.append(col(ExceptionRow.payout_id) == asked.payout_id)
     if asked.search:
         ids = (col(getattr(ExceptionRow, name)) for name in ("subject", "owner", "id", "payout_id", "doc_key", "title"))
-        inside = [one.icontains(asked.search, autoescape=True) for one in ids]
+        # One long text is looked through in half the time of six, and no search has a line break.
+        together = reduce(operator.add, (sa.func.coalesce(one, "") + "\n" for one in ids))
+        inside = together.icontains(asked.search, autoescape=True)
         customer = fold_cell(core_of(ExceptionRow).c.customer_name).contains(fold(asked.search), autoescape=True)
-        conditions.append(sa.or_(*inside, customer, col(ExceptionRow.code).in_(asked.codes)))
+        conditions.append(sa.or_(inside, customer, col(ExceptionRow.code).in_(asked.codes)))
     return conditions
 
 

@@ -7,6 +7,10 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+import sqlalchemy as sa
+
+from consumer.facts.store import Store
+
 _TICK = os.sysconf("SC_CLK_TCK")
 _PATIENCE_SECONDS = 60.0
 
@@ -28,6 +32,15 @@ def tree_cpu(roots: Iterable[int]) -> float:
     while found := {number for number, parent in parents.items() if parent in wanted} - wanted:
         wanted |= found
     return sum(used.get(number, 0.0) for number in wanted)
+
+
+def find_server(store: Store) -> int | None:
+    """Return the process above all others of the PostgreSQL on this machine, None for SQLite."""
+    if store.is_sqlite:
+        return None
+    with store.reading() as session:
+        own = int(session.scalar(sa.text("SELECT pg_backend_pid()")) or 0)
+    return int(Path(f"/proc/{own}/stat").read_text("utf-8").rpartition(")")[2].split()[1])
 
 
 def machine_cpu() -> float:

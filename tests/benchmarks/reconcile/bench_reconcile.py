@@ -43,7 +43,7 @@ from reconcile.rules.pipeline import open_ledger
 from reconcile.rules.placement import place_keyed
 from reconcile.runs.run import run
 from reconcile.tables.books import LocalInvoice
-from tests.benchmarks.ingest.processes import tree_cpu
+from tests.benchmarks.ingest.processes import find_server, tree_cpu
 from tests.benchmarks.reconcile import trade
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -156,15 +156,6 @@ class _Clock:
     def shown(self) -> dict[str, float]:
         both = self.wall | {f"{name}_cpu": seconds for name, seconds in self.cpu.items()}
         return both | {"total": sum(self.wall.values()), "total_cpu": sum(self.cpu.values())}
-
-
-def find_server(store: Store) -> int | None:
-    """Return the process above all others of the PostgreSQL on this machine, None for SQLite."""
-    if store.is_sqlite:
-        return None
-    with store.reading() as session:
-        own = int(session.scalar(sa.text("SELECT pg_backend_pid()")) or 0)
-    return int(Path(f"/proc/{own}/stat").read_text("utf-8").rpartition(")")[2].split()[1])
 
 
 def _peak() -> int:

@@ -33,7 +33,7 @@ from consumer.facts.settings import Connection, Settings
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.jobs import TickState
 from consumer.facts.tables.sync import Checkpoint, Window
-from consumer.facts.work import Completion, closing_job, run_job
+from consumer.facts.work import DEMO, Completion, closing_job, run_job
 from consumer.health import disk
 from consumer.health.backup_age import BackupGauges
 from consumer.health.causes import start_refusal_watch
@@ -45,7 +45,7 @@ from consumer.jobs.processes import run_in_child
 from consumer.jobs.schedule import Job
 from consumer.jobs.worker import keep_in_background, repeat_in_background, worker_name
 from consumer.logs import configure_logs
-from consumer.opening import DEMO, are_counters_shared
+from consumer.opening import are_counters_shared
 from consumer.opening import open_installation as open_checked
 from consumer.sync.backfill import A_NIGHT_BACK, backfill
 from consumer.sync.drift import drift
@@ -61,6 +61,7 @@ from cuadre import main
 from reconcile.books.bank_files import import_bank_file
 from reconcile.books.folder import FolderWatch, look_again
 from reconcile.books.invoices import import_invoices
+from reconcile.desk import attachments
 from reconcile.reading.process import save_memory
 from reconcile.rules.streams import STREAMS as GATED
 from reconcile.runs import run as runs
@@ -211,7 +212,12 @@ def job_table(installation: Installation) -> Sequence[Job]:
 
 
 def _forget_too(installation: Installation, job: Job) -> Job:
-    return replace(job, run=lambda on: f"{job.run(on)}; {forget_old(installation, now=utc_now())}")
+    def run(on: date) -> str:
+        now = utc_now()
+        attachments.FILES.sweep(installation, before=now - table.WAITING_LASTS)
+        return f"{job.run(on)}; {forget_old(installation, now=now)}"
+
+    return replace(job, run=run)
 
 
 def work_for_parent() -> None:
@@ -322,6 +328,8 @@ class DemoMerchant:
         people.ensure_user(self.installation.store, self.email, self.password, people.Role.ADMIN)
         command = [sys.executable, "-P", "-m", "cuadre", "serve", "--no-nights", "--port", str(self.address.port)]
         log = self.installation.settings.data_dir / "demo.log"
+        # What a person reads here are steps and the summary.
+        configure_logs(self._until_its_end.enter_context(log.open("a", encoding="utf-8")))
         self.server = self._until_its_end.enter_context(self.address.serve(command, environ, log=log))
 
     def catch_up(self) -> None:

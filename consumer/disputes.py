@@ -3,19 +3,19 @@
 import hashlib
 import uuid
 from collections.abc import Sequence
-from pathlib import Path
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from consumer.facts import shared_files
 from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.disputes import WAITS, Chosen, DisputeDesk, EvidenceError, Standing, State, find_type
-from consumer.facts.durable import digest_file, write_durably
+from consumer.facts.erasures import open_pseudonyms
 from consumer.facts.installation import Connection, Installation
+from consumer.facts.kept_files import KeptFiles
 from consumer.facts.messages import Message
 from consumer.facts.store import Turn, take_turn
 from consumer.facts.tables.disputes import Evidence
+from consumer.facts.tables.erasures import SUBJECT, ErasureMark
 from consumer.provider import fields
 from consumer.provider.client import Provider, Upload, open_provider
 from consumer.provider.errors import ProviderError, RefusedError
@@ -23,7 +23,7 @@ from consumer.provider.paging import DISPUTES
 from consumer.provider.writes import NotKeptError, keep_answer
 
 # Part of the archive: what went out is kept for as long as the rows that name it.
-PLACE = "evidence"
+FILES = KeptFiles("evidence", col(Evidence.sha256))
 _REVIEW = ""
 # What the provider's codes say.
 _REFUSALS = {
@@ -85,13 +85,9 @@ def keep_document(installation: Installation, connection: Connection, dispute_id
         connection=connection.name, dispute_id=dispute_id, name=chosen.name, size=len(chosen.content), state=State.KEPT,
         sha256=hashlib.sha256(chosen.content).hexdigest(), who=chosen.who, at=chosen.at,
     )  # fmt: skip
-    path = _path_of(installation, row)
     with installation.store.transaction() as session:
-        take_turn(session, Turn.EVIDENCE)
+        FILES.keep(session, installation, row.sha256, chosen.content, chosen.at)
         kept = _insert(session, row)
-        with write_durably(path) as file:
-            file.write(chosen.content)
-        shared_files.publish(installation, path, now=chosen.at)
     if kept.state == State.SENT:
         raise _already_sent(kept)
     return kept
@@ -103,17 +99,26 @@ def drop(installation: Installation, evidence: Evidence) -> None:
     with installation.store.transaction() as session:
         take_turn(session, Turn.EVIDENCE)
         session.execute(sa.delete(Evidence).where(col(Evidence.id) == evidence.id, never))
-        if session.scalars(sa.select(Evidence).where(col(Evidence.sha256) == evidence.sha256)).first() is None:
-            path = _path_of(installation, evidence)
-            path.unlink(missing_ok=True)
-            shared_files.withdraw(installation, path)
+    FILES.drop_unused(installation, [evidence.sha256])
+
+
+def list_lost(installation: Installation) -> list[str]:
+    """Say which documents of disputes are not there any more; those of people who were erased are meant to be gone."""
+    with installation.store.reading() as session:
+        lost = FILES.find_lost(session, installation)
+        rows = session.scalars(sa.select(Evidence).where(col(Evidence.sha256).in_(lost))).all()
+        erased = set(session.scalars(sa.select(col(ErasureMark.key)).where(col(ErasureMark.kind) == SUBJECT)))
+    if rows and erased:
+        with installation.store.connection() as connection:
+            digest = open_pseudonyms(connection).digest
+        rows = [row for row in rows if digest(row.dispute_id) not in erased]
+    return sorted(f"{row.name} of dispute {row.dispute_id}" for row in rows)
 
 
 def read_document(installation: Installation, evidence: Evidence) -> bytes:
     """Return the bytes of a document; raise EvidenceError if they are not those that were kept."""
-    path = _path_of(installation, evidence)
-    shared_files.fetch(installation, path)
-    if not path.exists() or digest_file(path) != evidence.sha256:
+    path = FILES.find(installation, evidence.sha256)
+    if path is None:
         raise EvidenceError("disputes.changed", name=evidence.name)
     return path.read_bytes()
 
@@ -266,7 +271,3 @@ def _reason_of(error: Exception) -> Message | str:
     """Return why the provider refused: its code in words where they are known."""
     code = error.code if isinstance(error, ProviderError) else None
     return Message(_REFUSALS[code]) if code in _REFUSALS else code or str(error)
-
-
-def _path_of(installation: Installation, evidence: Evidence) -> Path:
-    return installation.settings.files_dir / PLACE / evidence.sha256

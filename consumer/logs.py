@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from typing import TextIO
 
 import structlog
 
@@ -13,9 +14,10 @@ def set_level(level: str) -> None:
     logging.getLogger().setLevel(max(logging.WARNING, number))
 
 
-def configure_logs() -> None:
-    """Set up both kinds of logger that the rooms and the libraries use."""
-    on_terminal = sys.stderr.isatty()
+def configure_logs(stream: TextIO | None = None) -> None:
+    """Set up both kinds of logger that the rooms and the libraries use; they write on standard error by default."""
+    stream = stream or sys.stderr
+    on_terminal = stream.isatty()
     shared: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,
         structlog.stdlib.ExtraAdder(),
@@ -37,7 +39,7 @@ def configure_logs() -> None:
             last,
         ],
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(stream)
     handler.setFormatter(formatter)
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger("cuadre").setLevel(logging.INFO)

@@ -19,12 +19,11 @@ from consumer.facts.erasures import ErasingKeyError, read_subjects
 from consumer.facts.installation import Installation, Settings
 from consumer.facts.settings import ConfigError
 from consumer.facts.store import Store
+from consumer.facts.work import DEMO
 from consumer.jobs import ticks
 from consumer.logs import set_level
 from consumer.secret_key import settle
 
-# The job whose tick marks a database as a demo's.
-DEMO = "demo"
 # What the library of metrics looks for when it is loaded.
 COUNTERS = "PROMETHEUS_MULTIPROC_DIR"
 _COUNTERS = "cuadre-counters-"

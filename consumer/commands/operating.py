@@ -28,12 +28,14 @@ from consumer.facts.tables.jobs import Tick, to_shown
 from consumer.facts.work import Completion
 from consumer.health import disk
 from consumer.health.disk import KEYS, Check, Verdict
-from consumer.health.doctor import AddressesOf, WithheldBy, examine, knows_no_address
+from consumer.health.doctor import AddressesOf, LostFiles, WithheldBy, examine, knows_no_address, loses_nothing
 from consumer.job_table import job_table
 
 
-def doctor_command(withheld_by: WithheldBy, addresses: AddressesOf = knows_no_address) -> click.Command:
-    """Make the command of what it may not import: what runs withhold, and from where people came."""
+def doctor_command(
+    withheld_by: WithheldBy, addresses: AddressesOf = knows_no_address, lost_files: LostFiles = loses_nothing
+) -> click.Command:
+    """Make the command of what it may not import: what runs withhold, from where people came, which files are lost."""
 
     @click.command()
     @connection_option()
@@ -42,7 +44,9 @@ def doctor_command(withheld_by: WithheldBy, addresses: AddressesOf = knows_no_ad
     def doctor(open_installation: OpenInstallation, *, connection_name: str | None, as_json: bool) -> None:
         """Look at everything that could be wrong and say what to do."""
         try:
-            checks = list(examine(open_installation(), connection_name, withheld_by=withheld_by, addresses=addresses))
+            found = examine(open_installation(), connection_name, withheld_by=withheld_by, addresses=addresses,
+                            lost_files=lost_files)  # fmt: skip
+            checks = list(found)
         except UnsafeJournalError as error:
             checks = [Check("", disk.DATABASE, Verdict.FAILURE, str(error), INSTALL)]
         if as_json:

@@ -10,6 +10,9 @@ from consumer.facts.disputes import DisputeDesk
 from consumer.facts.installation import Connection
 from consumer.facts.messages import RefusalError
 
+# The job whose tick marks a database as a demo's.
+DEMO = "demo"
+
 
 class Completion(Enum):
     """How far a piece of work came."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sqlmodel import Session
 
+from consumer import disputes
 from consumer.alarms.outbox import failing_channels
 from consumer.facts.addresses import is_on_this_machine, is_trusted
 from consumer.facts.clock import format_duration, format_instant, utc_now
@@ -35,7 +36,7 @@ from consumer.webhooks.keyring import OTHER_KEY, Keyring, KnownSecret, known_sec
 MOST_LAG = timedelta(minutes=5)
 # A night each day, and the time that one takes.
 MOST_BEHIND = timedelta(hours=26)
-ENDPOINT, PROXY = "webhook endpoint", "proxy"
+ENDPOINT, PROXY, FILES = "webhook endpoint", "proxy", "files of people"
 _SUMMED = {stream.name for stream in STREAMS.values() if stream.look_over is not None}
 _ADVICE: dict[type[ProviderError], str] = {
     UnreachableError: "check CUADRE_PROVIDER_URL and the network",
@@ -55,6 +56,14 @@ def knows_no_address(_installation: Installation) -> Sequence[str]:
     return ()
 
 
+# Which files that people added are not there any more.
+LostFiles = Callable[[Installation], list[str]]
+
+
+def loses_nothing(_installation: Installation) -> list[str]:
+    return []
+
+
 def withholds_nothing(_streams: Iterable[str]) -> Sequence[str]:
     return ()
 
@@ -66,6 +75,7 @@ def examine(
     transport: Transport | None = None,
     withheld_by: WithheldBy = withholds_nothing,
     addresses: AddressesOf = knows_no_address,
+    lost_files: LostFiles = loses_nothing,
 ) -> Iterator[Check]:
     """Check the database, then each connection's provider, endpoint, gaps and inbox."""
     yield Check("", "settings", Verdict.OK, "read")
@@ -77,6 +87,7 @@ def examine(
     with installation.store.reading() as session:
         yield from check_backups(session, is_nightly=installation.settings.backup_dir is not None, now=utc_now())
     yield check_proxy(installation, addresses(installation))
+    yield check_files(disputes.list_lost(installation) + lost_files(installation))
     yield from check_books_folder(installation.settings.books_folder)
     with installation.store.reading() as session:
         yield from check_channels(session)
@@ -92,6 +103,15 @@ def examine(
                 session, connection.name, floor=timedelta(seconds=installation.settings.overlap_seconds)
             )
             yield from check_inbox(session, connection, now=utc_now())
+
+
+def check_files(lost: Sequence[str]) -> Check:
+    """Return whether each file that people added to disputes and exceptions is where its row says."""
+    if not lost:
+        return Check("", FILES, Verdict.OK, "all that disputes and exceptions name are there")
+    more = f" and {len(lost) - 1} more" if lost[1:] else ""
+    advice = "copy evidence and attachments of the data folder back from a backup, or add the file again"
+    return Check("", FILES, Verdict.FAILURE, f"{lost[0]}{more}: not there", advice)
 
 
 def check_books_folder(folder: Path | None) -> Iterator[Check]:

@@ -28,8 +28,9 @@ from consumer.facts.clock import local_date, utc_now
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.money import format_decimal
 from consumer.facts.store import Row
+from consumer.facts.tables.jobs import find_newest
 from consumer.facts.texts import shorten
-from consumer.facts.work import Completion
+from consumer.facts.work import DEMO, Completion
 from reconcile.commands import explanations, printed
 from reconcile.commands.printed import to_plain
 from reconcile.kept import records, whole
@@ -72,7 +73,9 @@ def show_steps() -> Iterator[Watch]:
 @click.command()
 @click.option("--from", "since", type=LocalDate(), help="First payout date to publish.")
 @click.option("--to", "until", type=LocalDate(), help="Last payout date to publish.")
-@click.option("--as-of", type=LocalDate(), help="The day that decides what is due (default today).")
+@click.option(
+    "--as-of", type=LocalDate(), help="The day that decides what is due (default today; in the demo its last)."
+)
 @click.option("--payout", "payout_id", help="Publish one payout only.")
 @click.option("--dry-run", is_flag=True, help="The full result, and nothing written.")
 @click.option("--whole", is_flag=True, help="Read closed periods too, and exit 3 where they are not as frozen.")
@@ -85,7 +88,7 @@ def reconcile(
 ) -> None:  # fmt: skip
     """Match payouts, payments and documents once, and say what does not tie out."""
     check_range(since, until, "--from and --to")
-    day = as_of or local_date(utc_now(), connection.country.zone)
+    day = as_of or _today(installation, connection)
     try:
         with show_steps() as watch:
             outcome = start_run(
@@ -103,6 +106,17 @@ def reconcile(
         say("closed days are not as they were frozen: this run read everything, and so does the next one")
     is_severe = fail_on is not None and has_severity(outcome, fail_on)
     leave(Completion.PARTLY_DONE if is_severe else outcome.status)
+
+
+def _today(installation: Installation, connection: Connection) -> date:
+    """Return the local day; in the demo's month that of its newest run, since nothing is known of any later one."""
+    today = local_date(utc_now(), connection.country.zone)
+    with installation.store.reading() as session:
+        run = records.last_run(session, connection.name, today=today) if find_newest(session, DEMO) else None
+    if run is None:
+        return today
+    say(f"this is the demo's month: as of {run.as_of}, the day of its newest run; --as-of names another")
+    return run.as_of
 
 
 def has_severity(outcome: RunOutcome, least: str) -> bool:

@@ -9,16 +9,16 @@ from pathlib import Path
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from consumer.facts import shared_files
-from consumer.facts.durable import digest_file, write_durably
 from consumer.facts.installation import Installation
+from consumer.facts.kept_files import KeptFiles
 from consumer.facts.store import Turn, take_turn
 from consumer.facts.uploads import LARGEST, find_media
 from reconcile.desk.decisions import DecisionError, Signature
+from reconcile.kept.records import read_closed_periods
 from reconcile.tables.desk import Attachment, ExceptionChange, ExceptionRow
 
 # Part of the archive, as evidence of disputes is.
-PLACE = "attachments"
+FILES = KeptFiles("attachments", col(Attachment.sha256))
 MOST = 50
 _SHEET = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _TEXTS = {".csv": "text/csv", ".txt": "text/plain", ".eml": "text/plain"}
@@ -64,44 +64,45 @@ def attach(
     digest = hashlib.sha256(given.content).hexdigest()
     there = list_attachments(session, connection, exception_id)
     same = next((one for one in there if one.sha256 == digest), None)
+    if same is None and len(there) >= MOST:
+        raise DecisionError("casework.too_many_files", most=MOST)
+    # Also of one that is there: its file may have been lost.
+    FILES.keep(session, installation, digest, given.content, given.at)
     if same is not None:
         return same
-    if len(there) >= MOST:
-        raise DecisionError("casework.too_many_files", most=MOST)
     row = Attachment(connection=connection, exception_id=exception_id, name=given.name, size=len(given.content),
                      sha256=digest, who=given.who, at=given.at)  # fmt: skip
     session.add_all([row, _to_change(row, given.who, given.at, after=given.name)])
-    path = _path_of(installation, digest)
-    with write_durably(path) as file:
-        file.write(given.content)
-    shared_files.publish(installation, path, now=given.at)
     session.flush()
     return row
 
 
-def detach(
-    session: Session, installation: Installation, connection: str, exception_id: str, number: int, signed: Signature
-) -> None:
-    """Take away a file that this person added; it goes from the archive unless another exception has it too."""
+def detach(session: Session, connection: str, exception_id: str, number: int, signed: Signature) -> str:
+    """Take away a file that this person added, and return its digest: the caller drops the file after the commit.
+
+    Raise DecisionError if another added it, or a closed period holds it.
+    """
     take_turn(session, Turn.EVIDENCE)
     row = find(session, connection, exception_id, number)
     if row is None:
         raise DecisionError("casework.file_gone")
     if row.who != signed.author:
         raise DecisionError("casework.file_of_another", name=row.name, who=row.who)
+    closed = next((one for one in read_closed_periods(session, connection) if row.at <= one.closed_at), None)
+    if closed is not None:
+        raise DecisionError("casework.file_closed", name=row.name, until=closed.until)
     session.add(_to_change(row, signed.author, signed.at, before=row.name))
     session.delete(row)
     session.flush()
-    drop_unused(session, installation, [row.sha256])
+    return row.sha256
 
 
-def drop_unused(session: Session, installation: Installation, digests: Sequence[str]) -> None:
-    """Delete files that no exception has any more."""
-    used = set(session.scalars(sa.select(col(Attachment.sha256)).where(col(Attachment.sha256).in_(digests))))
-    for digest in sorted(set(digests) - used):
-        path = _path_of(installation, digest)
-        path.unlink(missing_ok=True)
-        shared_files.withdraw(installation, path)
+def list_lost(installation: Installation) -> list[str]:
+    """Say which files of exceptions are not there any more."""
+    with installation.store.reading() as session:
+        lost = FILES.find_lost(session, installation)
+        rows = session.scalars(sa.select(Attachment).where(col(Attachment.sha256).in_(lost))).all()
+    return sorted(f"{row.name} of exception {row.exception_id}" for row in rows)
 
 
 def list_attachments(session: Session, connection: str, exception_id: str) -> Sequence[Attachment]:
@@ -115,19 +116,14 @@ def find(session: Session, connection: str, exception_id: str, number: int) -> A
     return next((one for one in there if one.id == number), None)
 
 
-def read(installation: Installation, row: Attachment) -> bytes:
-    """Return the bytes of a file; raise DecisionError if they are not those that were kept."""
-    path = _path_of(installation, row.sha256)
-    shared_files.fetch(installation, path)
-    if not path.exists() or digest_file(path) != row.sha256:
+def find_file(installation: Installation, row: Attachment) -> Path:
+    """Return where a file lies; raise DecisionError if its bytes are not those that were kept."""
+    path = FILES.find(installation, row.sha256)
+    if path is None:
         raise DecisionError("casework.file_changed", name=row.name)
-    return path.read_bytes()
+    return path
 
 
 def _to_change(row: Attachment, who: str, at: datetime, *, before: str = "", after: str = "") -> ExceptionChange:
     return ExceptionChange(connection=row.connection, exception_id=row.exception_id, at=at, author=who,
                            change="attachment", before=before, after=after)  # fmt: skip
-
-
-def _path_of(installation: Installation, digest: str) -> Path:
-    return installation.settings.files_dir / PLACE / digest

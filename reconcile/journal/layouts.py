@@ -209,9 +209,12 @@ class Writer:
         owner: Fields = {**describe_file(about), **(of_entry or {})}
         part = f"_{self._number}" if file.per == "entry" or file.most_lines else ""
         part = f"_{owner['period']}" if file.per == "month" else part
-        since = "start" if about.since == EARLIEST else about.since
+        is_open = about.since == EARLIEST
+        since, days = ("start", about.until) if is_open else (about.since, f"{about.since}_{about.until}")
         placed = {name: owner[name] for name in PLACEHOLDERS if name in owner}
-        name = file.name.format(since=since, until=about.until, profile=self.profile.name, part=part, **placed)
+        name = file.name.format(
+            since=since, until=about.until, days=days, profile=self.profile.name, part=part, **placed
+        )
         name = f"{name}.{file.extension}"
         self.names.append(name)
         output = _Output(self._open_file(name))

@@ -20,7 +20,7 @@ OPTION = "option:"
 OWN = "journal"
 # What the name of a file may hold of what it is of, besides since, until, profile and part.
 PLACEHOLDERS = ("connection", "owner_tax_id", "period", "year", "month", "date")
-_NAMED = dict.fromkeys((*PLACEHOLDERS, "since", "until", "profile", "part"), date(2000, 1, 1))
+_NAMED = dict.fromkeys((*PLACEHOLDERS, "since", "until", "days", "profile", "part"), date(2000, 1, 1))
 
 
 class ProfileError(RefusalError):
@@ -128,7 +128,7 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     most_lines: int = 0
     most_lines_an_entry: int = 0
     summed: bool = False
-    name: str = "{since}_{until}_{connection}_{profile}{part}"
+    name: str = "{days}_{connection}_{profile}{part}"
 
 
 class Text(Struct, frozen=True, forbid_unknown_fields=True):

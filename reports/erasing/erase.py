@@ -158,8 +158,8 @@ class Erasing:
             rows = self._find_attachments(session)
             for row in rows:
                 session.delete(row)
-            session.flush()
-            attachments.drop_unused(session, self.installation, [row.sha256 for row in rows])
+        # Also what a call that was cut off had left.
+        attachments.FILES.sweep(self.installation)
 
     def _find_attachments(self, session: Session) -> list[Attachment]:
         same = (
@@ -174,7 +174,7 @@ class Erasing:
         root = self.installation.settings.files_dir
         waiting = Counter(place for place in WAITING for path in (root / place).rglob("*") if path.is_file())
         with self.installation.store.reading() as session:
-            waiting += Counter({attachments.PLACE: len(self._find_attachments(session))})
+            waiting += Counter({attachments.FILES.place: len(self._find_attachments(session))})
         return waiting + Counter(name.partition("/")[0] for names in self._find_files() for name in names)
 
     def _find_files(self) -> tuple[list[str], list[str]]:

@@ -48,11 +48,11 @@ def to_shape(file_format: str, profile: str | None, language: str | None) -> Sha
 
 
 def name_of(report: Report, file_format: Format) -> str:
-    """Name a file by window, country, report, organisation and run, in lower-case ASCII."""
-    since = report.span.since.isoformat() if report.span.since else "start"
-    until = (report.span.until or report.as_of).isoformat()
+    """Name a file by report, days, country, organisation and run, in lower-case ASCII; without a first day by one."""
+    since, until = report.span.since, report.span.until or report.as_of
+    days = (since.isoformat() if since else "", until.isoformat())
     facts = report.facts
-    parts = (since, until, facts["countries"], report.definition.name, facts["connections"], facts["run_numbers"])
+    parts = (report.definition.name, *days, facts["countries"], facts["connections"], facts["run_numbers"])
     return re.sub(r"[^a-z0-9._-]", "-", "_".join(part for part in parts if part).lower()) + f".{file_format}"
 
 

@@ -1,5 +1,6 @@
 """The tables of a closed month, each from what its closing froze: the run it rests on, the work list, decisions."""
 
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -11,10 +12,11 @@ from sqlmodel import Session, col, select
 
 from consumer.facts.columns import Kind, to_columns
 from consumer.facts.installation import Connection, Installation
+from reconcile.desk import attachments
 from reconcile.kept import snapshots
 from reconcile.kept.records import read_closed_periods
 from reconcile.tables.closing import EXCEPTION, ClosedFigure, Period
-from reconcile.tables.desk import Decision, ExceptionChange
+from reconcile.tables.desk import Attachment, Decision, ExceptionChange
 from reconcile.tables.runs import Run
 from reports.directory import LISTINGS
 from reports.making import catalogue
@@ -115,6 +117,36 @@ def _history(month: Month, name: str) -> Report:
     return month.build(Definition(name, to_columns("at who exception_id field before after connection")), rows)
 
 
+def _files(month: Month, name: str) -> Report:
+    """Build what people added to exceptions up to the closing and after the one before, with the file of each."""
+    rows = (
+        {"at": one.at, "who": one.who, "exception_id": one.exception_id, "name": one.name, "file": _name_file(one),
+         "sha256": one.sha256}
+        for one in _find_attachments(month)
+    )  # fmt: skip
+    return month.build(Definition(name, to_columns("at who exception_id name file sha256 connection")), rows)
+
+
+def _find_attachments(month: Month) -> Iterator[Attachment]:
+    mine = select(Attachment).where(Attachment.connection == month.connection.name)
+    found = month.session.exec(mine.order_by(col(Attachment.at), col(Attachment.id)))
+    return (one for one in found if month.is_of_this_closing(one.at))
+
+
+def _name_file(one: Attachment) -> str:
+    """Name a file in the archive by its digest; only its ending is the person's."""
+    ending = Path(one.name).suffix.lower()
+    return f"{attachments.FILES.place}/{one.sha256}{ending if ending[1:].isalnum() and ending.isascii() else ''}"
+
+
+def copy_files(month: Month, folder: Path) -> None:
+    """Copy what people added to exceptions; raise DecisionError if a file is not the one that was kept."""
+    for one in _find_attachments(month):
+        target = folder / _name_file(one)
+        target.parent.mkdir(exist_ok=True)
+        shutil.copyfile(attachments.find_file(month.installation, one), target)
+
+
 _BANK = to_columns(
     "movement_id account_last4 booked_on bank_day amount_signed currency text reference source payout_id connection"
 )
@@ -155,6 +187,7 @@ TABLES: Mapping[str, Callable[[Month, str], Report]] = {
     "exceptions": _exceptions,
     "decisions": _decisions,
     "exception-history": _history,
+    "exception-files": _files,
     "receivables": _of_catalogue,
     "in-transit": _of_catalogue,
     "clearing-rollforward": _of_catalogue,

@@ -29,7 +29,7 @@ from reconcile.kept.snapshots import SnapshotError
 from reconcile.tables.closing import EXCEPTION, ClosedFigure, Period
 from reports.output.files import Shape
 from reports.packs import sealing, summary
-from reports.packs.contents import Month, write_tables
+from reports.packs.contents import Month, copy_files, write_tables
 from reports.packs.manifest import (
     INPUTS,
     SUMMARY,
@@ -65,8 +65,8 @@ class Asked:
 
 
 def name_of(connection: Connection, period: Period) -> str:
-    since = period.since.isoformat() if period.since else "start"
-    return f"{since}_{period.until.isoformat()}_{connection.country_code}_month_{connection.name}_p{period.id}.zip"
+    days = "_".join(day.isoformat() for day in (period.since, period.until) if day)
+    return f"month_{days}_{connection.country_code}_{connection.name}_p{period.id}.zip"
 
 
 def pack(
@@ -75,7 +75,7 @@ def pack(
     """Write the archive of a closed period into a folder, whole or not at all.
 
     1. Export the journal of its days, which remembers it. A missing account or an open item too many ends here.
-    2. Write every table, the hashes of the run's inputs, and the page with the digest of all these.
+    2. Write every table, the files of exceptions, the hashes of the run's inputs, and the page with one digest of all.
     3. Put them into one file, which appears under its name when it is whole.
     """
     pem = installation.settings.signing_key
@@ -97,6 +97,7 @@ def pack(
             figures = Figures()
             for report in write_tables(month, draft, asked.shape):
                 figures.take(report)
+            copy_files(month, draft)
             found = list_files(draft)
             page = Page(
                 asked.language, layouts, digest_data(found), len(found), to_text(key.public_key()) if key else ""

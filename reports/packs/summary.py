@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from reports.packs.paper import Paper
 
 # Sums of payouts in the order in which they lead to what was paid out.
-_SUMS = (
+SUMS = (
     "payments_gross", "charges_gross", "refunds_gross", "refund_adjustments", "disputes", "fee_total", "difference",
     "payout_amount", "bank_amount",
 )  # fmt: skip
@@ -47,7 +47,7 @@ class Figures:
         name, table = report.definition.name, report.table
         self.rows[name] = table.num_rows
         if name == _PAYOUTS:
-            self._add_sums(report, _SUMS)
+            self._add_sums(report, SUMS)
             self.payouts = _count(report, "status_recon")
         elif name == _TRANSIT:
             self._add_sums(report, ("amount_signed",))
@@ -144,7 +144,7 @@ def _draw_amounts(paper: "Paper", figures: Figures, language: str) -> None:
     """Write what was paid out, and what was still to come, by currency."""
     standing = (f"{word('status', name, language)} {count}" for name, count in sorted(figures.payouts.items()))
     blocks = {
-        title_of(_PAYOUTS, language): [(name, label_of(_PAYOUTS, name, language)) for name in _SUMS],
+        title_of(_PAYOUTS, language): [(name, label_of(_PAYOUTS, name, language)) for name in SUMS],
         title_of(_ROLLFORWARD, language): [
             ("opening", label_of(_ROLLFORWARD, "opening", language)),
             ("closing", label_of(_ROLLFORWARD, "closing", language)),

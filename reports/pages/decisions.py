@@ -81,7 +81,7 @@ def download(connection: str, exception_id: str, number: int) -> ResponseReturnV
     with desk.installation().store.reading() as session:
         row = attachments.find(session, connection, exception_id, number) or abort(404)
     try:
-        content = attachments.read(desk.installation(), row)
+        content = attachments.find_file(desk.installation(), row).read_bytes()
         answer = Response(content, mimetype=attachments.find_type(row.name, content))
     except DecisionError as error:
         flash(refusal(error.message, desk.language()), "alert")
@@ -113,6 +113,23 @@ def _back_to_case(connection: str, exception_id: str) -> ResponseReturnValue:
     """Lead to the exception; the list that the reader came from stays behind the page."""
     back = request.args.get("list")
     return redirect(url_for("case.show", connection=connection, exception_id=exception_id, list=back))
+
+
+@case.post("/<connection>/<exception_id>/detach")
+def detach(connection: str, exception_id: str) -> ResponseReturnValue:
+    """Take a file away that the reader added: its row first, and what no row names any more after the commit."""
+    need(Role.FINANCE)
+    desk.find_connection(connection)
+    number, unused = form_number("number"), []
+
+    def act(session: Session, signed: Signature) -> None:
+        unused.append(attachments.detach(session, connection, exception_id, number, signed))
+
+    refused = take_decision(act, reason="a file")
+    if refused is None:
+        attachments.FILES.drop_unused(desk.installation(), unused)
+    flash(refused or translate("done.detach", desk.language()), "alert" if refused else "done")
+    return _back_to_case(connection, exception_id)
 
 
 @case.post("/<connection>/<exception_id>/<action>")
@@ -175,10 +192,6 @@ def _tell_named(session: Session, connection: str, exception_id: str, said: Sign
             tell_person(session, login, lines, path, now=said.at)
 
 
-def _detach(session: Session, connection: str, exception_id: str, signed: Signature, _version: int) -> None:
-    attachments.detach(session, desk.installation(), connection, exception_id, form_number("number"), signed)
-
-
 def _resolve(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
     on = find_day(session, connection, signed)
     decisions.resolve(session, connection, exception_id, signed, on=on, version=version)
@@ -230,7 +243,7 @@ EDITS: dict[str, Decide] = {
     "resolve": _resolve,
     "reopen": _reopen,
 }
-_SELF_EXPLAINING = ("assign", "comment", "detach", "due", "note")
+_SELF_EXPLAINING = ("assign", "comment", "due", "note")
 ACTIONS: dict[str, Decide] = {
     **EDITS,
     "match": _match_named,
@@ -240,7 +253,6 @@ ACTIONS: dict[str, Decide] = {
     "withdraw": _about_a_pair(decisions.withdraw),
     "adjust": _adjust,
     "comment": _comment,
-    "detach": _detach,
 }
 
 
@@ -266,7 +278,7 @@ def show_document(connection: str, doc_key: str) -> ResponseReturnValue:
         payments=payments,
         lines=pending.on_lines(dossier.lines, connection, doc_key=doc_key),
         kinds=list(Adjustment),
-        may_decide=desk.reader().role.may(Role.FINANCE),
+        may_decide=desk.reader().role.may(Role.FINANCE) and desk.pinned_run() is None,
     )
 
 

@@ -9,7 +9,6 @@ from flask.typing import ResponseReturnValue
 from werkzeug.datastructures import FileStorage
 
 from consumer.facts.messages import RefusalError, translate
-from consumer.facts.taxids import TaxIdError, to_tax_id
 from reports.access.people import Role
 from reports.output.export import Format
 from reports.output.files import Shape
@@ -20,8 +19,10 @@ from reports.packs.verifying import ChangedError, Proof, verify
 from reports.pages import desk
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
+from reports.pages.search import to_reader
 from reports.pages.words import refusal
 from reports.queries import standing
+from reports.search.customers import CustomerError, find_customer
 
 blueprint = Blueprint("packs", __name__)
 
@@ -69,21 +70,18 @@ def proof(connection: str) -> ResponseReturnValue:
     """Send the proof of one payout, one customer or some days, from the newest run."""
     own = desk.find_connection(connection)
     desk.check_names(("payout", "customer", "from", "to"))
-    customer = request.args.get("customer", "").strip()[:40]
-    try:
-        tax_id = to_tax_id(customer, own.country_code) if customer else ""
-    except TaxIdError as error:
-        raise BadQueryError(error.message) from None
-    subject = Subject(request.args.get("payout", "")[:200], tax_id, desk.span())
-    if subject == Subject():
+    payout_id, customer, span = request.args.get("payout", "")[:200], desk.short_text("customer"), desk.span()
+    if Subject(payout_id, customer, span) == Subject():
         raise BadQueryError("proof.no_subject")
     with desk.installation().store.reading() as session:
         runs = standing.runs_now(session, [own.name], desk.today())
         if not runs:
             abort(404)
         try:
+            tax_id = find_customer(session, own, customer, to_reader(desk.language())) if customer else ""
+            subject = Subject(payout_id, tax_id, span)
             content = prove(desk.installation(), session, runs[0], own, Asked(subject, desk.language(), desk.now()))
-        except ProofError as error:
+        except (CustomerError, ProofError) as error:
             raise BadQueryError(error.message) from None
     desk.note("proof", f"{own.name} {subject.name()}")
     name = f"proof_{own.name}_{subject.name()}.pdf"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 from itertools import accumulate
 
 from flask import Blueprint, abort, render_template, request
@@ -89,7 +90,9 @@ def show(payout_id: str) -> ResponseReturnValue:
         late = bookkeeping.find_late_facts(session, payout["connection"], "payout", payout_id)
         ties = find_ties(session, payout["connection"], "resource_id", payout_id)
         is_awaited = payout["status"] == "succeeded" and payout["bank_movement_id"] is None
-        free = bank.find_free_lines(session, own[0], payout, pending.on_bank()) if is_awaited else []
+        is_pinned = desk.pinned_run() is not None
+        free = bank.find_free_lines(session, own[0], payout, pending.on_bank()) if is_awaited and not is_pinned else []
+        stood_on = own[0].as_of if is_pinned else None
     return render_template(
         "payout.html",
         payout=payout,
@@ -102,10 +105,16 @@ def show(payout_id: str) -> ResponseReturnValue:
         late=late,
         ties=ties,
         free=free,
-        may_decide=desk.reader().role.may(Role.FINANCE),
+        may_decide=desk.reader().role.may(Role.FINANCE) and not is_pinned,
         kind_of=KIND_OF_STEP,
-        trace=trace(payout, [one["code"] for one in found if one["resolved_on"] is None]),
+        trace=trace(payout, [one["code"] for one in found if _is_open(one, stood_on)]),
     )
+
+
+def _is_open(exception: Row, on: date | None) -> bool:
+    """Return True if an exception is open, or was on a day."""
+    resolved_on: date | None = exception["resolved_on"]
+    return resolved_on is None or (on is not None and exception["opened_on"] <= on < resolved_on)
 
 
 def waterfall(payout: Row) -> list[Bar]:

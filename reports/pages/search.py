@@ -42,7 +42,7 @@ def show() -> ResponseReturnValue:
         text=text,
         groups=groups,
         count_found=len(hits),
-        is_too_short=bool(text) and not finding.is_searchable(text, _reader(desk.language())),
+        is_too_short=bool(text) and not finding.is_searchable(text, to_reader(desk.language())),
         is_empty=not groups and not is_part and not _has_rows(),
         address=address_of,
         is_part=is_part,
@@ -56,10 +56,10 @@ def asked() -> str:
 def find(connections: Sequence[str], text: str, kinds: Sequence[str], limit: int, language: str = "") -> list[Hit]:
     """Return what a text finds in these connections, at most `limit` of each kind: for pages, forms and suggestions."""
     with desk.installation().store.reading() as session:
-        return finding.find(session, connections, text, kinds, limit, _reader(language or desk.language()))
+        return finding.find(session, connections, text, kinds, limit, to_reader(language or desk.language()))
 
 
-def _reader(language: str) -> Reader:
+def to_reader(language: str) -> Reader:
     return Reader(language, desk.zone_of, desk.bank_name, desk.today())
 
 

@@ -59,6 +59,7 @@ def test_the_demo_finds_what_was_planted(demo: "Demo") -> None:
     shown = [line for line in demo.shown.splitlines() if line.startswith(STEPS)]
     assert [line.startswith(step) for line, step in zip(shown, STEPS, strict=True)] == [True] * len(STEPS)
     assert "day 1 of 31" not in demo.shown
+    assert "{" not in demo.shown, "log lines go to a file"
 
 
 def test_the_search_finds_an_invoice_of_the_demo_at_once(browser: Browser, demo: "Demo") -> None:

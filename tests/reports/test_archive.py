@@ -40,7 +40,7 @@ def test_a_night_keeps_files_for_programs_and_for_people(reconciled: Installatio
         assert hashlib.sha256(path.read_bytes()).hexdigest() == row.sha256
         assert row.run_ids == "main:run-1"
     paths = {row.path for row in kept}
-    assert "reports/2026-10-08/machine-en/start_2026-10-08_cl_receivables_main_r0042.csv" in paths
+    assert "reports/2026-10-08/machine-en/receivables_2026-10-08_cl_main_r0042.csv" in paths
 
 
 def test_the_same_night_again_replaces_its_own_files(reconciled: Installation) -> None:
@@ -117,7 +117,7 @@ def test_a_data_folder_that_takes_no_file_is_named(reconciled: Installation) -> 
     reconciled.settings.data_dir.mkdir(parents=True, exist_ok=True)
     (reconciled.settings.data_dir / "reports").write_bytes(b"in the way")
     night = archive.night(reconciled, reconciled.settings.connection("main"), on=DAY, now=NOW)
-    name = "reports/2026-10-08/machine-en/2026-10-08_2026-10-08_cl_payout-summary_main_r0042.csv"
+    name = "reports/2026-10-08/machine-en/payout-summary_2026-10-08_2026-10-08_cl_main_r0042.csv"
     assert night.status is Completion.NOTHING_DONE
     assert night.lines == [f"main: report: {name} cannot be written in the data folder: Not a directory"]
     with reconciled.store.reading() as session:

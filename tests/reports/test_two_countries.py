@@ -36,7 +36,7 @@ def test_each_row_has_its_own_currency(with_mexico: Installation) -> None:
         ("main", "CLP", "137590"),
         ("mexico", "MXN", "1375.90"),
     ]
-    assert files.name_of(report, Format.CSV) == ("start_2026-10-08_cl-mx_payout-summary_main-mexico_r0042-r0007.csv")
+    assert files.name_of(report, Format.CSV) == ("payout-summary_2026-10-08_cl-mx_main-mexico_r0042-r0007.csv")
 
 
 def test_a_connection_without_a_run_is_said_and_exits_3(

@@ -170,10 +170,10 @@ def test_each_closed_period_is_of_its_own_run(closed: "World", call: Call, tmp_p
 @pytest.mark.usefixtures("closed")
 def test_a_folder_in_the_place_of_a_file_is_refused_before(call: Call, tmp_path: Path) -> None:
     """It is named, and the export is not remembered."""
-    (tmp_path / "start_2026-09-10_main_journal.csv").mkdir()
+    (tmp_path / "2026-09-10_main_journal.csv").mkdir()
     refused = call("journal", "--out", tmp_path)
     assert refused.exit_code == 1
-    assert "start_2026-09-10_main_journal.csv is a folder: move it away" in refused.stderr
+    assert "2026-09-10_main_journal.csv is a folder: move it away" in refused.stderr
     assert rows(call("accounts", "exports", "--json")) == []
 
 

@@ -39,7 +39,7 @@ def test_a_report_goes_to_standard_output(run: Run) -> None:
 def test_a_report_is_a_named_file_in_the_current_directory(run: Run, tmp_path: Path) -> None:
     """Several formats are several files, and where they are is printed."""
     result = run("report", "control", "--format", "csv,xlsx,parquet", "--as-of", "2026-10-08")
-    names = [f"start_2026-10-08_cl_control_main_r0042.{suffix}" for suffix in ("csv", "xlsx", "parquet")]
+    names = [f"control_2026-10-08_cl_main_r0042.{suffix}" for suffix in ("csv", "xlsx", "parquet")]
     assert (result.exit_code, result.stdout.splitlines()) == (0, [str(tmp_path / name) for name in names])
     assert all((tmp_path / name).is_file() for name in names)
 

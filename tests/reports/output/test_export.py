@@ -172,8 +172,8 @@ def test_parquet_holds_major_units_as_decimals(reconciled: Installation) -> None
 def test_a_file_is_named_by_window_country_report_and_run(reconciled: Installation) -> None:
     """A name sorts by day and says what is inside."""
     report = made(reconciled, "payout-detail", span=Span(date(2026, 10, 1), date(2026, 10, 6)))
-    assert files.name_of(report, Format.CSV) == "2026-10-01_2026-10-06_cl_payout-detail_main_r0042.csv"
-    assert files.name_of(made(reconciled, "control"), Format.XLSX) == "start_2026-10-08_cl_control_main_r0042.xlsx"
+    assert files.name_of(report, Format.CSV) == "payout-detail_2026-10-01_2026-10-06_cl_main_r0042.csv"
+    assert files.name_of(made(reconciled, "control"), Format.XLSX) == "control_2026-10-08_cl_main_r0042.xlsx"
 
 
 def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:

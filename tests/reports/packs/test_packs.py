@@ -1,5 +1,6 @@
 """The month in one archive: what is in it, and that it is the same bytes on another day, database and process."""
 
+import hashlib
 import io
 import json
 import os
@@ -19,7 +20,8 @@ from flask.testing import FlaskClient
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from cuadre import Commands
-from reconcile.desk.decisions import Signature
+from reconcile.desk import attachments
+from reconcile.desk.decisions import DecisionError, Signature
 from reconcile.runs.close_period import close_period
 from reports.access.people import Role, add_user, to_user
 from reports.commands import packs
@@ -33,8 +35,9 @@ from tests.reports.conftest import EMAIL, PASSWORD
 CLOSED_AT = datetime(2026, 9, 12, 9, 30, tzinfo=UTC)
 LATER = datetime(2026, 10, 30, 9, 30, tzinfo=UTC)
 TABLES = [
-    "bank.csv", "clearing-rollforward.csv", "control.csv", "decisions.csv", "exception-history.csv", "exceptions.csv",
-    "in-transit.csv", "inputs.json", "payout-detail.csv", "payout-summary.csv", "receivables.csv",
+    "bank.csv", "clearing-rollforward.csv", "control.csv", "decisions.csv", "exception-files.csv",
+    "exception-history.csv", "exceptions.csv", "in-transit.csv", "inputs.json",
+    "payout-detail.csv", "payout-summary.csv", "receivables.csv",
 ]  # fmt: skip
 
 
@@ -82,9 +85,9 @@ def test_the_archive_holds_the_month(closed: Installation, tmp_path: Path) -> No
     path = pack(closed, tmp_path / "out")
     files = read(path)
 
-    assert path.name == "start_2026-09-10_cl_month_main_p1.zip"
+    assert path.name == "month_2026-09-10_cl_main_p1.zip"
     assert list(files) == [
-        "manifest.json", *TABLES[:8], "journal/start_2026-09-10_main_journal.csv", *TABLES[8:], "summary.pdf",
+        "manifest.json", *TABLES[:9], "journal/2026-09-10_main_journal.csv", *TABLES[9:], "summary.pdf",
     ]  # fmt: skip
     manifest = json.loads(files["manifest.json"])
     assert manifest["about"] | {"run_id": ""} == {
@@ -159,7 +162,7 @@ def test_another_process_gives_the_same_bytes(closed: Installation, tmp_path: Pa
     made = subprocess.run(command, check=False, cwd=tmp_path, env=environ, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
 
-    assert (tmp_path / "there" / "start_2026-09-10_cl_month_main_p1.zip").read_bytes() == here
+    assert (tmp_path / "there" / "month_2026-09-10_cl_main_p1.zip").read_bytes() == here
 
 
 def test_people_and_their_decisions_up_to_the_closing_are_in_it(installation: Installation, tmp_path: Path) -> None:
@@ -193,6 +196,31 @@ def test_people_and_their_decisions_up_to_the_closing_are_in_it(installation: In
     assert b",resolved,2026-09-10," in resolved
 
 
+def test_files_of_exceptions_up_to_the_closing_are_in_it(installation: Installation, tmp_path: Path) -> None:
+    """The file with its digest, who added it and when; one that was added later is not, and the kept one stays."""
+    close(installation)
+    found = _exceptions(installation)[0]["exception_id"]
+    for name, content, moment in (("recibo BCI.PDF", b"%PDF-1.4 receipt", CLOSED_AT), ("b.txt", b"later", LATER)):
+        with installation.store.transaction() as session:
+            attachments.attach(session, installation, "main", found, attachments.Given(name, content, "ana", moment))
+    path = pack(installation, tmp_path / "out")
+    files, name = read(path), f"attachments/{hashlib.sha256(b'%PDF-1.4 receipt').hexdigest()}.pdf"
+    assert [one for one in files if one.startswith("attachments/")] == [name]
+    assert files[name] == b"%PDF-1.4 receipt"
+    assert files["exception-files.csv"].decode().splitlines()[1:] == [
+        f"2026-09-12T09:30:00Z,ana,{found},recibo BCI.PDF,{name},{name[12:76]},main"
+    ]
+    listed = {one["name"]: one["sha256"] for one in json.loads(files["manifest.json"])["files"]}
+    assert listed[name] == name[12:76]
+    verify(path)
+    with installation.store.transaction() as session, pytest.raises(DecisionError, match="closed up to 2026-09-10"):
+        attachments.detach(session, "main", found, 1, Signature("ana", "a file", LATER))
+    (installation.settings.files_dir / name[:76]).write_bytes(b"%PDF-1.4 another")
+    refused = call(installation, "periods", "pack", "1", "--out", tmp_path / "again")
+    assert refused.exit_code != 0
+    assert "recibo BCI.PDF is no longer the file that was kept" in refused.stderr
+
+
 def test_the_journal_in_it_is_remembered_as_exported(closed: Installation, tmp_path: Path) -> None:
     """What went out in an archive is never written otherwise by a later export."""
     pack(closed, tmp_path / "out", "--journal", "hledger,journal")
@@ -210,7 +238,7 @@ def test_layouts_in_it_take_their_values_and_bring_what_belongs_with_them(closed
     assert [name.rpartition("_main_")[2] for name in files if name.startswith("journal/")] == [
         "odoo.csv", "sap-b1-lines.txt", "sap-b1.txt",
     ]  # fmt: skip
-    assert b"Diario" in files["journal/start_2026-09-10_main_odoo.csv"]
+    assert b"Diario" in files["journal/2026-09-10_main_odoo.csv"]
 
 
 def test_tables_for_people_open_in_their_country(closed: Installation, tmp_path: Path) -> None:
@@ -268,7 +296,7 @@ def test_the_button_of_the_closed_period_sends_the_archive(
     """The same bytes as the command makes, noted in the trail; for programs or for the country's spreadsheet."""
     form = {"csrf_token": csrf(client, "/books/periods/main/1")}
     with client.post("/books/periods/main/1/pack", data={**form, "profile": "machine"}) as sent:
-        assert sent.headers["Content-Disposition"] == "attachment; filename=start_2026-09-10_cl_month_main_p1.zip"
+        assert sent.headers["Content-Disposition"] == "attachment; filename=month_2026-09-10_cl_main_p1.zip"
         assert sent.data == pack(closed, tmp_path / "out").read_bytes()
     with client.post("/books/periods/main/1/pack", data={**form, "profile": "cl"}) as sent:
         assert sent.data == pack(closed, tmp_path / "out", "--profile", "cl").read_bytes()

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from flask.testing import FlaskClient
@@ -17,10 +17,11 @@ from reports.packs import proofs
 from reports.packs.manifest import to_text
 from reports.packs.proofs import Asked, ProofError, Subject, prove
 from reports.packs.verifying import ChangedError, verify
-from reports.queries import frames
+from reports.queries import bank, frames, standing
 from reports.queries.names import name_merchant
 from reports.shapes.spans import Span
 from tests.merchant import settings_of
+from tests.reconcile.conftest import World
 
 AT = datetime(2026, 10, 9, 12, tzinfo=UTC)
 TODAY = date(2026, 10, 8)
@@ -76,7 +77,7 @@ def signing(reconciled: Installation, tmp_path: Path) -> tuple[Installation, str
     ("subject", "words"),
     [
         (Subject(payout_id="po_1"), ["po_1", "pi_1", "pi_2", "Comercial"]),
-        (Subject(customer="11111111-1"), ["11111111-1", "pi_1"]),
+        (Subject(customer="11111111-1"), ["11.111.111-1", "pi_1"]),
         (Subject(span=Span(date(2026, 10, 1), date(2026, 10, 31))), ["01-10-2026", "pi_1", "pi_2"]),
     ],
 )
@@ -156,3 +157,63 @@ def test_the_address_refuses_what_it_does_not_know(client: FlaskClient) -> None:
     assert client.get("/proof/main.pdf?run=1").status_code == 400
     assert client.get("/proof/main.pdf").status_code == 400
     assert client.get("/proof/other.pdf?payout=po_1").status_code == 404
+
+
+@pytest.fixture
+def banked(installation: Installation) -> Installation:
+    """Two payouts: the money of the first came alone, that of the second late and short."""
+    world = World(installation.store)
+    for number, amount in ((1, 1000), (2, 5000)):
+        world.payment(f"pi_{number}", amount)
+        world.payout(f"po_{number}", amount, ("payment_intent", f"pi_{number}", amount))
+    world.invoice("7", 1000, order_ref="PED-1", customer_name="Panadería Río Claro", customer_tax_id="78123456-7")
+    world.invoice("8", 900, order_ref="PED-2", customer_name="Pan y Miel", customer_tax_id="76192083-9")
+    world.bank_file("00012345678", (date(2026, 9, 11), 1000), (date(2026, 9, 25), 4900))
+    world.complete(datetime(2026, 9, 29, 6, tzinfo=UTC))
+    called(installation, "reconcile", "--as-of", "2026-09-28")
+    return installation
+
+
+def called(installation: Installation, *words: str) -> Result:
+    result = CliRunner().invoke(Commands(), list(words), obj=lambda: installation)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def proven(installation: Installation, folder: Path, *words: str) -> str:
+    called(installation, "proof", *words, "--out", str(folder / "a.pdf"))
+    return (folder / "a.pdf").read_bytes().decode("latin-1")
+
+
+def test_the_proof_of_a_payout_has_its_line_of_the_bank(banked: Installation, tmp_path: Path) -> None:
+    """From gross to the net that was paid, the line that brought it or that none did, and ties by hand at once."""
+    first = proven(banked, tmp_path, "--payout", "po_1")
+    assert [word for word in ("1.000 CLP", "11-09-2026", "5678", "Monto liquidado") if word not in first] == []
+    second = proven(banked, tmp_path, "--payout", "po_2")
+    assert "ninguna trajo esta liquidaci" in second
+    with banked.store.reading() as session:
+        (run,) = frames.latest_runs(session, ["main"], today=date(2026, 9, 28))
+        (free,) = bank.find_free_lines(session, run, standing.find_payout(session, [run], "po_2") or {}, {})
+    called(banked, "match", "po_2", free["movement_id"], "--reason", "el banco lo confirma", "--author", "ana")
+    tied = proven(banked, tmp_path, "--payout", "po_2")
+    words = ("la siguiente cuenta con", "4.900 CLP", "25-09-2026", "ana", "el banco lo confirma", "cuenta desde la pr")
+    assert [word for word in words if word not in tied] == []
+    called(banked, "reconcile", "--as-of", "2026-09-28")
+    counted = proven(banked, tmp_path, "--payout", "po_2")
+    assert [word for word in (*words[1:5], "Vinculada por") if word not in counted] == []
+    assert "la siguiente cuenta con" not in counted
+
+
+def test_a_customer_is_meant_by_tax_id_name_or_folio(banked: Installation, tmp_path: Path) -> None:
+    """One that is meant is proven by what was paid on their documents; several and none are a sentence with names."""
+    for text in ("78.123.456-7", "río claro", "7"):
+        assert "78.123.456-7" in proven(banked, tmp_path, "--customer", text)
+    refused = {
+        text: CliRunner().invoke(Commands(), ["proof", "--customer", text], obj=lambda: banked).stderr
+        for text in ("pan", "Nadie")
+    }
+    assert (
+        "may be one of several customers: Pan y Miel (76.192.083-9), Panadería Río Claro (78.123.456-7)"
+        in refused["pan"]
+    )
+    assert "no customer Nadie in connection main" in refused["Nadie"]

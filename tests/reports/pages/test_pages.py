@@ -148,9 +148,7 @@ def test_a_download_is_the_report(client: FlaskClient) -> None:
     """The file is the one the command makes, named and typed for the browser."""
     answer = client.get("/reports/receivables.csv?profile=cl&as_of=2026-10-08")
     assert answer.headers["Content-Type"] == "text/csv; charset=utf-8"
-    assert answer.headers["Content-Disposition"] == (
-        'attachment; filename="start_2026-10-08_cl_receivables_main_r0042.csv"'
-    )
+    assert answer.headers["Content-Disposition"] == ('attachment; filename="receivables_2026-10-08_cl_main_r0042.csv"')
     assert answer.data.decode("utf-8-sig").splitlines()[1] == (
         "cl:33::1105;11111111-1;Comercial Ñandú, SpA;20-08-2026;;CLP;75000;25000;0;50000;19;1–30;;Vencido;main"
     )

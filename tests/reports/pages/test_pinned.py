@@ -50,6 +50,32 @@ def test_a_pinned_address_says_what_its_run_said(reader: FlaskClient) -> None:
     assert 'href="/payouts?run=2&amp;connection=main"' in page
 
 
+def test_a_pinned_page_says_what_of_it_is_of_today(reader: FlaskClient) -> None:
+    """One sentence on a payout and on a document; neither offers a decision, a tie or a proof of another run."""
+    payout = reader.get("/payouts/po_1?run=1").get_data(as_text=True)
+    assert "las excepciones y los vínculos hechos a mano son los de hoy." in payout
+    assert "/proof/main.pdf" not in payout
+    document = reader.get(f"{DOCUMENT}?run=1").get_data(as_text=True)
+    assert "las excepciones, las decisiones y el historial son los de hoy." in document
+    assert '<form method="post" action="/documents' not in payout + document
+    assert "/proof/main.pdf" in reader.get("/payouts/po_1").get_data(as_text=True)
+
+
+def test_beside_pending_figures_the_files_say_that_they_are_the_runs(
+    reader: FlaskClient, installation: Installation
+) -> None:
+    """Where a decision waits for the next run, pages that offer files say so; a list of what people did does not."""
+    said = "Los archivos llevan las cifras de la última conciliación, sin las decisiones que esperan la próxima."
+    pages = ("/payouts", "/payouts/po_1", "/view/receivables", "/exceptions")
+    assert not any(said in text_of(reader, page) for page in pages)
+    with installation.store.transaction() as session:
+        signed = Signature("ana@tienda.test", "not theirs", datetime.now(UTC))
+        decisions.withdraw(session, Pair("main", "pi_1", "cl:33::1"), signed)
+    assert [page for page in pages if said not in text_of(reader, page)] == []
+    assert said not in text_of(reader, "/books/decisions")
+    assert said not in text_of(reader, "/payouts/po_1?run=2")
+
+
 def test_a_file_of_a_pinned_page_is_of_its_run(reader: FlaskClient) -> None:
     """What is downloaded is what is shown."""
     page = reader.get("/view/receivables?run=1").get_data(as_text=True)

@@ -274,7 +274,7 @@ def _more() -> list[tuple[str, str, tuple[str, ...]]]:
         (url_for("views.show", place="fees"), "report.fee-summary", ()),
         (url_for("payers.index"), "report.payers", ("payers",)),
         (url_for("saved.index"), "Saved views", ("saved",)),
-        (url_for("packs.ask"), "Check an archive", ("packs",)),
+        (url_for("packs.choose"), "Proof for an auditor", ("packs",)),
         (url_for("operations.overview"), "Operation", ("operations", "alarms")),
         (url_for("settings.show"), "Settings", ("settings", "people")),
     ]

@@ -200,7 +200,7 @@ def test_the_proof_of_a_payout_has_its_line_of_the_bank(banked: Installation, tm
     assert [word for word in words if word not in tied] == []
     called(banked, "reconcile", "--as-of", "2026-09-28")
     counted = proven(banked, tmp_path, "--payout", "po_2")
-    assert [word for word in (*words[1:5], "Vinculada por") if word not in counted] == []
+    assert [word for word in (*words[1:5], "Vinculado por") if word not in counted] == []
     assert "la siguiente cuenta con" not in counted
 
 

@@ -58,6 +58,7 @@ def show_case(connection: str, exception_id: str) -> ResponseReturnValue:
         "case.html",
         case=found,
         payment=pending.on_payment(found.payment),
+        later=pending.on_exceptions([found.row.model_dump()])[0],
         suggested="" if wanted else cases.suggest(found.payment, found.evidence, found.candidates),
         wanted=wanted,
         row=found.row,
@@ -277,6 +278,7 @@ def show_document(connection: str, doc_key: str) -> ResponseReturnValue:
         result=result,
         payments=payments,
         lines=pending.on_lines(dossier.lines, connection, doc_key=doc_key),
+        exceptions=pending.on_exceptions(dossier.exceptions),
         kinds=list(Adjustment),
         may_decide=desk.reader().role.may(Role.FINANCE) and desk.pinned_run() is None,
     )

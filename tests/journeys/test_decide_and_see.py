@@ -62,6 +62,8 @@ def test_several_documents_are_matched_seen_undone_and_run(sit_down: Sit) -> Non
     page.goto(f"{home}/documents/main/cl:33::2")
     expect(page.locator("h1")).to_contain_text("Pagado")
     expect(page.locator("h1")).to_contain_text("pendiente")
+    page.goto(case)
+    expect(page.locator("h1")).to_contain_text("se cierra, pendiente")
     page.goto(f"{home}/exceptions")
     expect(page.locator("tbody", has_text="se cierra, pendiente")).to_be_visible(timeout=PATIENCE)
 

@@ -54,6 +54,10 @@ def test_a_decision_counts_in_every_total_at_once(reader: FlaskClient, installat
     assert "Documento vencido sin pago Media 1 4.000 CLP 05-09-2026 Un monto" in today
     assert "se cierra, pendiente" in today
     assert "Total CLP 10.000 Con lo pendiente CLP 4.000" in text_of(reader, "/exceptions")
+    page = reader.get("/exceptions?code=PAYMENT_NO_INVOICE").get_data(as_text=True)
+    for address in ("/documents/main/cl:33::1", page.partition('href="/exceptions/main/')[2].partition('"')[0]):
+        place = address if address.startswith("/") else f"/exceptions/main/{address}"
+        assert "se cierra, pendiente" in text_of(reader, place), place
     without_document = text_of(reader, "/exceptions?code=PAYMENT_NO_INVOICE")
     assert "Total CLP 3.000 Con las elegidas" in without_document
     owed = text_of(reader, "/view/receivables")

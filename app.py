@@ -29,6 +29,7 @@ from consumer.errands import errands
 from consumer.facts import shared_files
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
+from consumer.facts.messages import Message
 from consumer.facts.settings import Connection, Settings
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.jobs import TickState
@@ -270,8 +271,12 @@ def cut_streams(installation: Installation, connection: Connection) -> list[str]
 def run_now(installation: Installation, connection: Connection, on: date) -> processes.Ended:
     """Reconcile what is here, for a person who waits for it; where it stands is seen among the jobs."""
     store, job = installation.store, run_job(connection.name)
-    processes.end_if_canceled(store, job)
-    lines = run_by_hand(installation, connection, on, lambda step: ticks.note_progress(store, job, step.to_text()))
+    own = processes.end_if_canceled(store, job)
+
+    def note(step: Message) -> None:
+        ticks.note_progress(store, job, step.to_text())
+
+    lines = run_by_hand(installation, connection, on, note, lambda session: ticks.seal(session, job, own))
     search.try_to_fill(installation, connection)
     return processes.Answer(complete=True, lines=[lines.to_text()])
 

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from datetime import date
+from datetime import date, datetime
 from typing import NamedTuple, Protocol
 
 import structlog
@@ -197,16 +197,19 @@ def work_for_parent(work: Callable[[Task], Ended]) -> None:
         file.write(f"\n{json.dumps(said)}")
 
 
-def end_if_canceled(store: Store, job: str, *, look_every: float = 0.5) -> None:
-    """End this process at once when its job is canceled, which is as safe as being killed."""
+def end_if_canceled(store: Store, job: str, *, look_every: float = 0.5) -> datetime:
+    """End this process at once when its job is canceled, which is as safe as being killed; return its tick's moment."""
     own = ticks.find_running(store, job)
+    if own is None:
+        raise ticks.CanceledError(job)
 
     def look() -> None:
-        while own is not None and ticks.find_running(store, job) == own:
+        while ticks.find_running(store, job) == own:
             time.sleep(look_every)
         os._exit(_ORPHANED)
 
     threading.Thread(target=look, name=f"cancel of {job}", daemon=True).start()
+    return own
 
 
 def end_with(alive: int) -> None:

@@ -8,9 +8,10 @@ from itertools import islice, takewhile
 
 import sqlalchemy as sa
 import structlog
-from sqlmodel import select
+from sqlmodel import Session, select
 
 from consumer.facts.clock import utc_now
+from consumer.facts.messages import Message
 from consumer.facts.store import Store, Turn, insert_once, take_turn
 from consumer.facts.tables.jobs import DIED, Tick, TickState
 from consumer.facts.tables.types import core_of
@@ -22,6 +23,12 @@ LEASE = timedelta(minutes=15)
 _TICK = core_of(Tick)
 _MISSED = "nothing ran at that time; cuadre nightly --date repeats a day"
 _MOST_MISSED = 100
+# Where a job stands whose result is published.
+SEALED = Message("run.sealed").to_text()
+
+
+class CanceledError(Exception):
+    """A job that a person ended before it could publish."""
 
 
 def claim(store: Store, job: str, planned_at: datetime, *, worker: str, now: datetime) -> bool:
@@ -57,14 +64,24 @@ def claim_alone(store: Store, job: str, *, worker: str, now: datetime) -> bool:
 def note_progress(store: Store, job: str, text: str) -> None:
     """Write down where a job without a schedule stands, for whoever looks at it while it runs."""
     with store.connection() as connection:
-        connection.execute(_TICK.update().where(_is_running(job)).values(outcome=text))
+        connection.execute(_TICK.update().where(_is_open(job)).values(outcome=text))
+
+
+def seal(session: Session, job: str, planned_at: datetime) -> None:
+    """Let a job be canceled no more, once the caller's transaction is committed; raise CanceledError if it was."""
+    sealed = _TICK.update().where(_is(job, planned_at) & _is_running(job)).values(outcome=SEALED)
+    if not session.connection().execute(sealed).rowcount:
+        raise CanceledError(job)
 
 
 def cancel(store: Store, job: str, *, reason: str, now: datetime) -> bool:
-    """End a job without a schedule; return False if it does not run. Its process ends with `end_if_canceled`."""
+    """End a job without a schedule; return False if it does not run or is sealed.
+
+    Its process ends with `end_if_canceled`.
+    """
+    ended = {"state": TickState.CANCELED, "outcome": reason, "finished_at": now}
     with store.connection() as connection:
-        ended = {"state": TickState.CANCELED, "outcome": reason, "finished_at": now}
-        return connection.execute(_TICK.update().where(_is_running(job)).values(ended)).rowcount > 0
+        return connection.execute(_TICK.update().where(_is_open(job)).values(ended)).rowcount > 0
 
 
 def find_running(store: Store, job: str) -> datetime | None:
@@ -76,6 +93,10 @@ def find_running(store: Store, job: str) -> datetime | None:
 
 def _is_running(job: str) -> sa.ColumnElement[bool]:
     return (_TICK.c.job == job) & (_TICK.c.state == TickState.RUNNING)
+
+
+def _is_open(job: str) -> sa.ColumnElement[bool]:
+    return _is_running(job) & (sa.func.coalesce(_TICK.c.outcome, "") != SEALED)
 
 
 def failure(error: BaseException) -> tuple[TickState, str]:

@@ -55,6 +55,7 @@ from reconcile.tables.runs import Run
 Rules: TypeAlias = Callable[[Inputs], Result]
 # Called with each step of a run before it begins.
 Watch: TypeAlias = Callable[[Message], None]
+Seal: TypeAlias = Callable[[Session], None]
 
 TOTALS = (
     "payments_gross", "charges_gross", "refunds_gross", "refund_adjustments", "disputes", "fee_total",
@@ -62,7 +63,7 @@ TOTALS = (
 )  # fmt: skip
 
 
-def ignore_step(_step: Message) -> None:
+def ignore_step(_step: object) -> None:
     pass
 
 
@@ -111,10 +112,11 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
     rules: Rules = reconcile,
     rules_of: Callable[[str], Rules] | None = None,
     watch: Watch = ignore_step,
+    seal: Seal = ignore_step,
 ) -> RunOutcome:
     """Reconcile one connection; `whole` reads closed days too, and compares what it finds with the horizon.
 
-    `rules_of`, where given, returns the rules by the id of the run.
+    `rules_of`, where given, returns the rules by the id of the run; `seal` may refuse the transaction that publishes.
 
     Where the bank says something else of a payout that the horizon leaves out, this begins anew with that payout.
     """
@@ -122,7 +124,7 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
     while True:
         wish = Wish(
             as_of, Scope(since, until, payout_id), rules_of or (lambda _: rules), watch, utc_now(), dry_run=dry_run,
-            whole=whole, reopened=reopened,
+            whole=whole, reopened=reopened, seal=seal,
         )  # fmt: skip
         try:
             outcome = _run(installation, connection, wish)
@@ -147,6 +149,7 @@ class Wish:
     dry_run: bool = False
     whole: bool = False
     reopened: frozenset[str] = frozenset()
+    seal: Seal = ignore_step
 
 
 class ReopenedError(Exception):
@@ -254,6 +257,7 @@ def _keep_and_publish(
             store, outcome.result, found, packed, connection=outcome.connection, run_id=outcome.run_id
         )
     with store.transaction() as session:
+        wish.seal(session)
         listed = replace(listed, gone=view.gone)
         published = publish(session, snapshot, outcome, listed, staged, started_at=started_at)
     if published.is_new:

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from consumer import opening
 from consumer.facts.addresses import is_on_this_machine
 from consumer.facts.store import Store
+from consumer.facts.work import DEMO
 from consumer.jobs import ticks
-from consumer.opening import DEMO
 from cuadre import cli
 
 AT = datetime(2026, 10, 1, 3, tzinfo=UTC)

@@ -8,7 +8,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import select
 
 from consumer.facts.store import Store
-from consumer.facts.tables.jobs import Tick
+from consumer.facts.tables.jobs import Tick, TickState
 from consumer.facts.work import ErrandRefusedError
 from consumer.jobs import by_hand, ticks
 from consumer.jobs.schedule import Job, run_due
@@ -121,3 +121,27 @@ def test_what_a_database_says_stays_out_of_the_jobs(store: Store) -> None:
 
     run_due(Job("b", time(9), "UTC", fail), store, worker="w", clock=lambda: NOW)
     assert ticks_of(store) == [("a", "failed", "IntegrityError"), ("b", "failed", "IntegrityError")]
+
+
+@pytest.mark.both_databases
+def test_what_is_published_is_canceled_no_more(store: Store) -> None:
+    """Until the transaction that publishes a person ends it, and it publishes nothing; from then on it was too late."""
+    assert ticks.claim_alone(store, "reconcile:main", worker="w", now=NOW)
+    with store.transaction() as session:
+        ticks.seal(session, "reconcile:main", NOW)
+        session.rollback()
+    ticks.note_progress(store, "reconcile:main", "run.keeping")
+    with store.transaction() as session:
+        ticks.seal(session, "reconcile:main", NOW)
+    ticks.note_progress(store, "reconcile:main", "run.freezing")
+    assert not ticks.cancel(store, "reconcile:main", reason="canceled", now=NOW)
+    assert ticks_of(store) == [("reconcile:main", "running", ticks.SEALED)]
+    ticks.finish(store, "reconcile:main", NOW, worker="w", now=NOW, ending=(TickState.COMPLETE, "run 7"))
+
+    later = NOW + timedelta(seconds=1)
+    assert ticks.claim_alone(store, "reconcile:main", worker="w", now=later)
+    with store.transaction() as session, pytest.raises(ticks.CanceledError):
+        ticks.seal(session, "reconcile:main", NOW)
+    assert ticks.cancel(store, "reconcile:main", reason="canceled", now=later)
+    with store.transaction() as session, pytest.raises(ticks.CanceledError):
+        ticks.seal(session, "reconcile:main", later)

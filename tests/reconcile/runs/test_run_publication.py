@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.structs import replace
-from sqlmodel import select
+from sqlmodel import Session, select
 
 from consumer.facts.bankdays import calendar_of
 from consumer.facts.installation import Installation
@@ -17,6 +17,7 @@ from consumer.facts.messages import Message
 from consumer.facts.settings import Connection
 from consumer.facts.tables.provider import Transfer
 from consumer.facts.work import Completion
+from consumer.jobs.ticks import CanceledError
 from reconcile.desk import decisions
 from reconcile.kept import chunks, records
 from reconcile.rules.pipeline import UnbalancedError
@@ -359,3 +360,20 @@ def test_two_threads_at_one_run_publish_it_once(
         len(_rows(installation, ExceptionRow)),
         len(_rows(installation, ExceptionChange)),
     ) == (1, 1, 1)
+
+
+@pytest.mark.both_databases
+@pytest.mark.usefixtures("month")
+def test_a_run_that_may_not_publish_publishes_nothing(
+    installation: Installation, main: Connection, tiny_rules: Callable[..., Any], finding: Callable[..., Any]
+) -> None:
+    """Who cancels before the transaction that publishes is right that nothing was; the next run is the first."""
+    rules = tiny_rules(finding("PAYMENT_NO_INVOICE", "resource:pi_1", 1000, resource_id="pi_1"))
+
+    def refuse(_session: Session) -> None:
+        raise CanceledError("reconcile:main")
+
+    with pytest.raises(CanceledError):
+        _run(installation, main, rules, seal=refuse)
+    assert (_rows(installation, Run), _rows(installation, ExceptionRow)) == ([], [])
+    assert _run(installation, main, rules).number == 1

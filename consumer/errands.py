@@ -12,7 +12,7 @@ from consumer.alarms.wording import advice_of, content_of, sentence_of_alarm
 from consumer.facts.alarms import AlarmDesk, ShownAlarm
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Connection, Installation
-from consumer.facts.messages import Message
+from consumer.facts.messages import Message, parse_message
 from consumer.facts.work import Errands, WorkError, closing_job, run_job
 from consumer.inbox.apply import drain
 from consumer.inbox.events import Replay
@@ -92,7 +92,8 @@ def _end_of(work: Callable[[], Ended], by: str) -> tuple[bool, str]:
     try:
         ended = work()
     except JobFailedError as error:
-        return False, f"{error} ({by})"
+        why = parse_message(error.stored) or error.stored
+        return False, Message("jobs.failed_for", {"why": why, "by": by}).to_text()
     return ended.complete, "\n".join(ended.lines)
 
 

@@ -17,7 +17,6 @@ _WHERE_TO_SET = (
     " cuadre demo needs no settings"
 )
 # What SQLite and PostgreSQL say where nothing can be written.
-_SHUT = ("disk I/O", "is full", "readonly", "read-only", "No space", "unable to open")
 
 
 def to_refusal(error: Exception) -> CommandError | None:
@@ -34,7 +33,7 @@ def to_refusal(error: Exception) -> CommandError | None:
             return CommandError(f"the database file is damaged: {error.orig}: {RESTORE}")
         case sa.exc.OperationalError() | sa.exc.InternalError():
             reason = str(error.orig).strip().splitlines()[0]
-            advice = ": its disk is full or may only be read" if any(word in reason for word in _SHUT) else ""
+            advice = ": its disk is full or may only be read" if is_disk_shut(error) else ""
             return CommandError(f"the database cannot be used: {reason}{advice}")
         case OSError() if is_disk_shut(error):
             where = f" at {error.filename}" if error.filename else ""

@@ -13,13 +13,19 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import BinaryIO
 
+import sqlalchemy as sa
+
 _DRAFT = ".writing-"
+# What databases say of it.
+SHUT = ("disk I/O", "is full", "readonly", "read-only", "No space", "unable to open")
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
 
 
-def is_disk_shut(error: OSError) -> bool:
+def is_disk_shut(error: BaseException) -> bool:
     """Return True if the disk is full or may only be read."""
-    return error.errno in _UNWRITABLE
+    if isinstance(error, sa.exc.OperationalError | sa.exc.InternalError):
+        return any(word in str(error.orig) for word in SHUT)
+    return isinstance(error, OSError) and error.errno in _UNWRITABLE
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 import structlog
 
 from consumer.facts.installation import Connection, Installation
+from consumer.facts.messages import Message, parse_message
 from consumer.facts.store import Store
 from consumer.facts.work import Completion
 from consumer.jobs import ticks
@@ -162,13 +163,14 @@ def _answer_of(task: Task, ending: Ending, hours: float) -> Answer:
         answer = Answer(*json.loads(said.splitlines()[-1]))
         if not answer.failure:
             return answer
-        raise JobFailedError(answer.failure)
+        raise JobFailedError(parse_message(answer.failure) or answer.failure)
     if is_late:
-        failure = f"it took longer than {hours:g} hours and was ended (CUADRE_NIGHT_HOURS); what it read is kept"
+        failure = Message("jobs.too_long", {"hours": f"{hours:g}"})
+    elif status < 0:
+        failure = Message("jobs.killed", {"signal": -status})
     else:
-        how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
-        failure = f"its process {how} before the end: see the log, and whether memory ran out"
-    log.error("job failed", job=f"{task.work}:{task.connection}", business_date=str(task.on), why=failure)
+        failure = Message("jobs.ended_early", {"status": status})
+    log.error("job failed", job=f"{task.work}:{task.connection}", business_date=str(task.on), why=str(failure))
     raise JobFailedError(failure)
 
 

@@ -21,6 +21,7 @@ from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
 from consumer.facts.clock import local_date, local_instant, utc_now
+from consumer.facts.messages import Message
 from consumer.facts.store import Store
 from consumer.facts.tables.jobs import TickState
 from consumer.jobs import ticks
@@ -48,7 +49,11 @@ class TroubleFoundError(JobIncompleteError):
 
 
 class JobFailedError(Exception):
-    """Work failed in a child process, which has logged why; the message is for the tick."""
+    """Work failed in a child process, which has logged why; `stored` is for the tick, a sentence in any language."""
+
+    def __init__(self, failure: Message | str) -> None:
+        super().__init__(str(failure))
+        self.stored = failure.to_text() if isinstance(failure, Message) else failure
 
 
 class JobStoppedError(Exception):
@@ -181,7 +186,7 @@ def run_due(
                 log.warning("job incomplete", job=job.name, business_date=str(on), left=str(incomplete))
             ending = (TickState.INCOMPLETE, str(incomplete))
         except JobFailedError as failed:
-            ending = (TickState.FAILED, str(failed))
+            ending = (TickState.FAILED, failed.stored)
         except JobStoppedError:
             ending = None
         except Exception as error:  # the job wrapper: the tick must say what failed

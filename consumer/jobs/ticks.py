@@ -11,10 +11,12 @@ import structlog
 from sqlmodel import Session, select
 
 from consumer.facts.clock import utc_now
+from consumer.facts.durable import is_disk_shut
 from consumer.facts.messages import Message
 from consumer.facts.store import Store, Turn, insert_once, take_turn
 from consumer.facts.tables.jobs import DIED, Tick, TickState
 from consumer.facts.tables.types import core_of
+from consumer.facts.work import WorkError
 
 log = structlog.get_logger("cuadre.jobs")
 
@@ -101,6 +103,10 @@ def _is_open(job: str) -> sa.ColumnElement[bool]:
 
 def failure(error: BaseException) -> tuple[TickState, str]:
     """Return how work failed; of a database's error the kind alone, since its message may quote rows."""
+    if isinstance(error, WorkError):
+        return TickState.FAILED, error.message
+    if is_disk_shut(error):
+        return TickState.FAILED, Message("jobs.disk_full").to_text()
     kind = type(error).__name__
     return TickState.FAILED, kind if isinstance(error, sa.exc.SQLAlchemyError) else f"{kind}: {error}"
 

@@ -154,7 +154,7 @@ def test_a_killed_night_is_failed_and_the_next_one_is_whole(installation: Instal
 
     assert (killed.state, killed.outcome) == (
         "failed",
-        "its process was killed by signal 9 before the end: see the log, and whether memory ran out",
+        'jobs.killed {"signal":9}',
     )
     assert ended.outcome is not None
     assert "2 of 2 payouts explained to the peso" in ended.outcome

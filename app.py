@@ -29,7 +29,6 @@ from consumer.errands import errands
 from consumer.facts import shared_files
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
-from consumer.facts.messages import Message
 from consumer.facts.settings import Connection, Settings
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.jobs import TickState
@@ -62,7 +61,6 @@ from cuadre import main
 from reconcile.books.bank_files import import_bank_file
 from reconcile.books.folder import FolderWatch, look_again
 from reconcile.books.invoices import import_invoices
-from reconcile.desk import attachments
 from reconcile.reading.process import save_memory
 from reconcile.rules.streams import STREAMS as GATED
 from reconcile.runs import run as runs
@@ -213,12 +211,7 @@ def job_table(installation: Installation) -> Sequence[Job]:
 
 
 def _forget_too(installation: Installation, job: Job) -> Job:
-    def run(on: date) -> str:
-        now = utc_now()
-        attachments.FILES.sweep(installation, before=now - table.WAITING_LASTS)
-        return f"{job.run(on)}; {forget_old(installation, now=now)}"
-
-    return replace(job, run=run)
+    return replace(job, run=lambda on: f"{job.run(on)}; {forget_old(installation, now=utc_now())}")
 
 
 def work_for_parent() -> None:
@@ -271,12 +264,10 @@ def cut_streams(installation: Installation, connection: Connection) -> list[str]
 def run_now(installation: Installation, connection: Connection, on: date) -> processes.Ended:
     """Reconcile what is here, for a person who waits for it; where it stands is seen among the jobs."""
     store, job = installation.store, run_job(connection.name)
-    own = processes.end_if_canceled(store, job)
-
-    def note(step: Message) -> None:
-        ticks.note_progress(store, job, step.to_text())
-
-    lines = run_by_hand(installation, connection, on, note, lambda session: ticks.seal(session, job, own))
+    seal = processes.end_if_canceled(store, job)
+    lines = run_by_hand(
+        installation, connection, on, lambda step: ticks.note_progress(store, job, step.to_text()), seal
+    )
     search.try_to_fill(installation, connection)
     return processes.Answer(complete=True, lines=[lines.to_text()])
 
@@ -333,7 +324,6 @@ class DemoMerchant:
         people.ensure_user(self.installation.store, self.email, self.password, people.Role.ADMIN)
         command = [sys.executable, "-P", "-m", "cuadre", "serve", "--no-nights", "--port", str(self.address.port)]
         log = self.installation.settings.data_dir / "demo.log"
-        # What a person reads here are steps and the summary.
         configure_logs(self._until_its_end.enter_context(log.open("a", encoding="utf-8")))
         self.server = self._until_its_end.enter_context(self.address.serve(command, environ, log=log))
 

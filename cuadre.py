@@ -40,7 +40,7 @@ GROUPS = {
             {
                 "withheld_by": "reconcile.rules.streams:withheld_by",
                 "addresses": "reports.access.people:latest_addresses",
-                "lost_files": "reconcile.desk.attachments:list_lost",
+                "lost_files": "reconcile.desk.archive:list_lost",
             },
         ),
         "exceptions": Row(

@@ -8,22 +8,17 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.clock import format_instant, utc_now
-from consumer.facts.disputes import WAITS, Chosen, DisputeDesk, EvidenceError, Standing, State, find_type
-from consumer.facts.erasures import open_pseudonyms
+from consumer.facts.disputes import FILES, WAITS, Chosen, DisputeDesk, EvidenceError, Standing, State, find_type
 from consumer.facts.installation import Connection, Installation
-from consumer.facts.kept_files import KeptFiles
 from consumer.facts.messages import Message
 from consumer.facts.store import Turn, take_turn
 from consumer.facts.tables.disputes import Evidence
-from consumer.facts.tables.erasures import SUBJECT, ErasureMark
 from consumer.provider import fields
 from consumer.provider.client import Provider, Upload, open_provider
 from consumer.provider.errors import ProviderError, RefusedError
 from consumer.provider.paging import DISPUTES
 from consumer.provider.writes import NotKeptError, keep_answer
 
-# Part of the archive: what went out is kept for as long as the rows that name it.
-FILES = KeptFiles("evidence", col(Evidence.sha256))
 _REVIEW = ""
 # What the provider's codes say.
 _REFUSALS = {
@@ -100,19 +95,6 @@ def drop(installation: Installation, evidence: Evidence) -> None:
         take_turn(session, Turn.EVIDENCE)
         session.execute(sa.delete(Evidence).where(col(Evidence.id) == evidence.id, never))
     FILES.drop_unused(installation, [evidence.sha256])
-
-
-def list_lost(installation: Installation) -> list[str]:
-    """Say which documents of disputes are not there any more; those of people who were erased are meant to be gone."""
-    with installation.store.reading() as session:
-        lost = FILES.find_lost(session, installation)
-        rows = session.scalars(sa.select(Evidence).where(col(Evidence.sha256).in_(lost))).all()
-        erased = set(session.scalars(sa.select(col(ErasureMark.key)).where(col(ErasureMark.kind) == SUBJECT)))
-    if rows and erased:
-        with installation.store.connection() as connection:
-            digest = open_pseudonyms(connection).digest
-        rows = [row for row in rows if digest(row.dispute_id) not in erased]
-    return sorted(f"{row.name} of dispute {row.dispute_id}" for row in rows)
 
 
 def read_document(installation: Installation, evidence: Evidence) -> bytes:

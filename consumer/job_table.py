@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import date, time, timedelta
 from pathlib import Path
 
-from consumer import disputes
 from consumer.alarms import outbox
 from consumer.alarms.states import Change, Kind, list_standing
 from consumer.alarms.targets import read_targets
 from consumer.alarms.wording import content_of
+from consumer.facts import disputes
 from consumer.facts.bankdays import CalendarError, calendar_of, read_calendar
 from consumer.facts.clock import utc_now
 from consumer.facts.durable import drop_old
@@ -35,7 +35,7 @@ DIGEST_GRACE = timedelta(hours=2)
 # An hourly look without a finding is of no interest for long.
 _HOURS_KEPT = timedelta(days=7)
 # What waits there for its reader, or was left by a process that was killed.
-WAITING_LASTS = timedelta(days=1)
+_WAITING_LASTS = timedelta(days=1)
 # Issuers close a month's sales register until the 20th, and the F29 is filed between the 10th and the 28th.
 _REGISTER_DAYS = range(1, 22)
 _STATEMENT_DAYS = range(10, 29)
@@ -147,8 +147,8 @@ def _retention(installation: Installation) -> Job:
         dropped = prune(installation.store, installation.settings, now=now)
         outbox.forget(installation.store, now=now)
         for waiting in ("uploads", "judged"):
-            drop_old((installation.settings.files_dir / waiting).glob("*"), before=now - WAITING_LASTS)
-        disputes.FILES.sweep(installation, before=now - WAITING_LASTS)
+            drop_old((installation.settings.files_dir / waiting).glob("*"), before=now - _WAITING_LASTS)
+        disputes.FILES.sweep(installation, before=now - _WAITING_LASTS)
         for connection in installation.settings.all_connections:
             for name in (_endpoint_name(connection), _search_name(connection)):
                 ticks.forget(installation.store, name, before=now - _HOURS_KEPT)

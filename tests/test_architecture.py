@@ -34,6 +34,7 @@ DOORS = {
         "reconcile.kept.snapshots",
         "reconcile.rules.at_risk",
         "reconcile.rules.outcomes",
+        "reconcile.desk.archive",
         "reconcile.desk.attachments",
         "reconcile.desk.casework",
         "reconcile.desk.decisions",

@@ -5,11 +5,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from consumer.facts.installation import Connection
+import sqlalchemy as sa
+from sqlmodel import col
+
+from consumer.facts.erasures import open_pseudonyms
+from consumer.facts.installation import Connection, Installation
+from consumer.facts.kept_files import KeptFiles
 from consumer.facts.messages import RefusalError
 from consumer.facts.tables.disputes import Evidence
+from consumer.facts.tables.erasures import SUBJECT, ErasureMark
 from consumer.facts.uploads import LARGEST, find_media
 
+# Part of the archive: what went out is kept for as long as the rows that name it.
+FILES = KeptFiles("evidence", col(Evidence.sha256))
 WAITS = "waiting_documentation"
 _KILOBYTE = 1_000
 
@@ -71,3 +79,16 @@ def find_type(name: str, content: bytes) -> str:
     if found is None:
         raise EvidenceError("disputes.type", name=name)
     return found
+
+
+def list_lost(installation: Installation) -> list[str]:
+    """Say which documents of disputes are not there any more; those of people who were erased are meant to be gone."""
+    with installation.store.reading() as session:
+        lost = FILES.find_lost(session, installation)
+        rows = session.scalars(sa.select(Evidence).where(col(Evidence.sha256).in_(lost))).all()
+        erased = set(session.scalars(sa.select(col(ErasureMark.key)).where(col(ErasureMark.kind) == SUBJECT)))
+    if rows and erased:
+        with installation.store.connection() as connection:
+            digest = open_pseudonyms(connection).digest
+        rows = [row for row in rows if digest(row.dispute_id) not in erased]
+    return sorted(f"{row.name} of dispute {row.dispute_id}" for row in rows)

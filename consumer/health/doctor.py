@@ -7,8 +7,8 @@ from pathlib import Path
 
 from sqlmodel import Session
 
-from consumer import disputes
 from consumer.alarms.outbox import failing_channels
+from consumer.facts import disputes
 from consumer.facts.addresses import is_on_this_machine, is_trusted
 from consumer.facts.clock import format_duration, format_instant, utc_now
 from consumer.facts.completeness import Way, percentiles

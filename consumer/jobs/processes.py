@@ -12,10 +12,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from datetime import date, datetime
+from datetime import date
 from typing import NamedTuple, Protocol
 
 import structlog
+from sqlmodel import Session
 
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message, parse_message
@@ -199,8 +200,11 @@ def work_for_parent(work: Callable[[Task], Ended]) -> None:
         file.write(f"\n{json.dumps(said)}")
 
 
-def end_if_canceled(store: Store, job: str, *, look_every: float = 0.5) -> datetime:
-    """End this process at once when its job is canceled, which is as safe as being killed; return its tick's moment."""
+def end_if_canceled(store: Store, job: str, *, look_every: float = 0.5) -> Callable[[Session], None]:
+    """End this process at once when its job is canceled, which is as safe as being killed.
+
+    Return what a transaction calls after which it was too late; it raises CanceledError if the job was canceled.
+    """
     own = ticks.find_running(store, job)
     if own is None:
         raise ticks.CanceledError(job)
@@ -211,7 +215,7 @@ def end_if_canceled(store: Store, job: str, *, look_every: float = 0.5) -> datet
         os._exit(_ORPHANED)
 
     threading.Thread(target=look, name=f"cancel of {job}", daemon=True).start()
-    return own
+    return lambda session: ticks.seal(session, job, own)
 
 
 def end_with(alive: int) -> None:

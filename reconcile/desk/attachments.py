@@ -10,15 +10,13 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.installation import Installation
-from consumer.facts.kept_files import KeptFiles
 from consumer.facts.store import Turn, take_turn
 from consumer.facts.uploads import LARGEST, find_media
+from reconcile.desk.archive import FILES
 from reconcile.desk.decisions import DecisionError, Signature
 from reconcile.kept.records import read_closed_periods
 from reconcile.tables.desk import Attachment, ExceptionChange, ExceptionRow
 
-# Part of the archive, as evidence of disputes is.
-FILES = KeptFiles("attachments", col(Attachment.sha256))
 MOST = 50
 _SHEET = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _TEXTS = {".csv": "text/csv", ".txt": "text/plain", ".eml": "text/plain"}
@@ -95,14 +93,6 @@ def detach(session: Session, connection: str, exception_id: str, number: int, si
     session.delete(row)
     session.flush()
     return row.sha256
-
-
-def list_lost(installation: Installation) -> list[str]:
-    """Say which files of exceptions are not there any more."""
-    with installation.store.reading() as session:
-        lost = FILES.find_lost(session, installation)
-        rows = session.scalars(sa.select(Attachment).where(col(Attachment.sha256).in_(lost))).all()
-    return sorted(f"{row.name} of exception {row.exception_id}" for row in rows)
 
 
 def list_attachments(session: Session, connection: str, exception_id: str) -> Sequence[Attachment]:

@@ -25,7 +25,7 @@ from consumer.facts.tables.jobs import SharedFile, Tick, TickState
 from consumer.facts.tables.provider import AccountMovement, AccountStatement, LinkMovement
 from consumer.facts.tables.sync import ERASED_DOCUMENT, StatementDocument
 from consumer.facts.tables.types import core_of
-from reconcile.desk import attachments
+from reconcile.desk.archive import FILES
 from reconcile.kept import snapshots
 from reconcile.tables.closing import Period
 from reconcile.tables.desk import Attachment, ExceptionRow
@@ -159,7 +159,7 @@ class Erasing:
             for row in rows:
                 session.delete(row)
         # Also what a call that was cut off had left.
-        attachments.FILES.sweep(self.installation)
+        FILES.sweep(self.installation)
 
     def _find_attachments(self, session: Session) -> list[Attachment]:
         same = (
@@ -174,7 +174,7 @@ class Erasing:
         root = self.installation.settings.files_dir
         waiting = Counter(place for place in WAITING for path in (root / place).rglob("*") if path.is_file())
         with self.installation.store.reading() as session:
-            waiting += Counter({attachments.FILES.place: len(self._find_attachments(session))})
+            waiting += Counter({FILES.place: len(self._find_attachments(session))})
         return waiting + Counter(name.partition("/")[0] for names in self._find_files() for name in names)
 
     def _find_files(self) -> tuple[list[str], list[str]]:

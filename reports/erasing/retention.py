@@ -1,4 +1,4 @@
-"""What of staff goes by its age: addresses, sessions, devices, the trail."""
+"""What of staff goes by its age: addresses, sessions, devices, the trail; and files that no exception has."""
 
 from datetime import datetime, timedelta
 
@@ -6,7 +6,11 @@ import sqlalchemy as sa
 from sqlmodel import col
 
 from consumer.facts.installation import Installation
+from reconcile.desk.archive import FILES
 from reports.tables import AuditEntry, KnownDevice, LoginFailure, LoginSession
+
+# What a process that was killed left in the archive is no file that is being added.
+_A_DAY = timedelta(days=1)
 
 
 def forget_old(installation: Installation, *, now: datetime) -> str:
@@ -24,4 +28,5 @@ def forget_old(installation: Installation, *, now: datetime) -> str:
     with store.connection() as connection:
         rows = sum(connection.execute(sa.delete(AuditEntry.metadata.tables[name]).where(is_old)).rowcount
                    for name, is_old in old)  # fmt: skip
+    FILES.sweep(installation, before=now - _A_DAY)
     return f"{rows} entries of staff"

@@ -13,6 +13,7 @@ from sqlmodel import Session, col, select
 from consumer.facts.columns import Kind, to_columns
 from consumer.facts.installation import Connection, Installation
 from reconcile.desk import attachments
+from reconcile.desk.archive import FILES
 from reconcile.kept import snapshots
 from reconcile.kept.records import read_closed_periods
 from reconcile.tables.closing import EXCEPTION, ClosedFigure, Period
@@ -136,7 +137,7 @@ def _find_attachments(month: Month) -> Iterator[Attachment]:
 def _name_file(one: Attachment) -> str:
     """Name a file in the archive by its digest; only its ending is the person's."""
     ending = Path(one.name).suffix.lower()
-    return f"{attachments.FILES.place}/{one.sha256}{ending if ending[1:].isalnum() and ending.isascii() else ''}"
+    return f"{FILES.place}/{one.sha256}{ending if ending[1:].isalnum() and ending.isascii() else ''}"
 
 
 def copy_files(month: Month, folder: Path) -> None:

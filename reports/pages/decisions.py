@@ -17,6 +17,7 @@ from consumer.facts.money import MoneyError, to_minor
 from consumer.facts.uploads import LARGEST
 from reconcile.books.intake import to_safe_name
 from reconcile.desk import attachments, casework, decisions
+from reconcile.desk.archive import FILES
 from reconcile.desk.attachments import Given
 from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
 from reconcile.fiscal.families import find_family
@@ -128,7 +129,7 @@ def detach(connection: str, exception_id: str) -> ResponseReturnValue:
 
     refused = take_decision(act, reason="a file")
     if refused is None:
-        attachments.FILES.drop_unused(desk.installation(), unused)
+        FILES.drop_unused(desk.installation(), unused)
     flash(refused or translate("done.detach", desk.language()), "alert" if refused else "done")
     return _back_to_case(connection, exception_id)
 

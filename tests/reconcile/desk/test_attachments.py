@@ -14,9 +14,10 @@ from app import job_table
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.health.doctor import check_files
-from consumer.job_table import RETENTION, WAITING_LASTS
+from consumer.job_table import RETENTION
 from reconcile.desk import attachments
-from reconcile.desk.attachments import FILES, Given
+from reconcile.desk.archive import FILES, list_lost
+from reconcile.desk.attachments import Given
 from reconcile.desk.decisions import Signature
 from reconcile.tables.desk import Attachment, ExceptionRow
 from tests.merchant import start_apart
@@ -69,7 +70,7 @@ def test_a_process_that_is_killed_leaves_no_row_without_a_file(exception: Instal
         FILES.sweep(exception, before=utc_now() - AN_HOUR)
         assert len(there(exception)) == left[step][1], "a young file may be one that is being added"
         FILES.sweep(exception, before=utc_now() + AN_HOUR)
-        assert attachments.list_lost(exception) == []
+        assert list_lost(exception) == []
         assert len(there(exception)) == len(named(exception))
     assert left == {
         "half a file": ([], 1), "a file without a row": ([], 1), "a file and its row": (["recibo.pdf"], 1),
@@ -84,12 +85,12 @@ def test_a_removal_that_is_not_committed_keeps_the_file(exception: Installation)
     with exception.store.transaction() as session:
         attachments.detach(session, "main", "ex_1", row.id or 0, Signature("ana", "a file", utc_now()))
         session.rollback()
-    assert (attachments.list_lost(exception), attachments.find_file(exception, row).read_bytes()) == ([], RECEIPT)
+    assert (list_lost(exception), attachments.find_file(exception, row).read_bytes()) == ([], RECEIPT)
     if exception.store.is_sqlite:
         shutil.rmtree(exception.settings.files_dir / "attachments")
-        assert attachments.list_lost(exception) == ["recibo.pdf of exception ex_1"]
+        assert list_lost(exception) == ["recibo.pdf of exception ex_1"]
         add(exception)
-    assert attachments.list_lost(exception) == []
+    assert list_lost(exception) == []
 
 
 def test_the_doctor_names_a_file_that_is_lost() -> None:
@@ -105,7 +106,7 @@ def test_the_nightly_errand_sweeps(exception: Installation, monkeypatch: pytest.
     kept = add(exception)
     with exception.store.transaction() as session:
         FILES.keep(session, exception, "0" * 64, b"left", utc_now())
-    later = utc_now() + WAITING_LASTS + AN_HOUR
+    later = utc_now() + timedelta(days=1) + AN_HOUR
     for module in ("app", "consumer.job_table"):
         monkeypatch.setattr(f"{module}.utc_now", lambda: later)
     (job,) = (one for one in job_table(exception) if one.name == RETENTION)

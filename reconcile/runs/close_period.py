@@ -17,6 +17,7 @@ from reconcile.closing.periods import PeriodError
 from reconcile.desk.decisions import Signature
 from reconcile.kept.records import last_closed, last_run
 from reconcile.rules.inputs import Result
+from reconcile.runs.pending import count_waiting
 from reconcile.runs.run import Watch, ignore_step, run
 from reconcile.tables.closing import Period
 
@@ -35,8 +36,9 @@ def look_before_closing(
         raise PeriodError("closing.closed_already", until=before.until)
     since = before.until + timedelta(days=1) if before is not None else None
     calendar = read_calendar(installation.settings.files_dir, connection.country_code)
-    checks = find_checks(session, connection, until, calendar=calendar, now=now)
     newest = last_run(session, connection.name, today=today)
+    waiting = count_waiting(session, installation, connection, newest, now=now)
+    checks = find_checks(session, connection, until, calendar=calendar, waiting=waiting, now=now)
     return checks, find_frozen(session, connection.name, newest, since, until)
 
 

@@ -126,6 +126,16 @@ def find_pending(
     return replace(pending, opened=listed.merged.opened, changed=listed.merged.changed)
 
 
+def count_waiting(
+    session: Session, installation: Installation, connection: Connection, run: Run | None, *, now: datetime
+) -> int:
+    """Count what people did that the next run will apply; what was undone before any run knew it is nothing."""
+    if run is None:
+        return len(read_decisions(session, connection))
+    waiting = find_pending(session, installation, connection, run, now=now)
+    return len(waiting.signed) if waiting is not None else 0
+
+
 def _list_rules(session: Session, connection: str, since: datetime) -> list[PayerRuleChange]:
     """Return where rules about payers were accepted or ended since."""
     change = PayerRuleChange

@@ -40,6 +40,7 @@ _SEARCHED = {
     "documents": ("doc_key", "customer_name", "customer_tax_id"),
     "receivables": ("doc_key", "customer_name", "customer_tax_id"),
     "in-transit": ("resource_id",),
+    "bank-lines": ("description", "reference", "payout_id", "movement_id"),
 }
 _MARKED = {"a": "aáàâä", "e": "eéèêë", "i": "iíìîï", "o": "oóòôö", "u": "uúùûü", "n": "nñ", "c": "cç"}
 _lock = threading.Lock()

@@ -203,6 +203,8 @@ def _words() -> dict[str, object]:
         "more": _more,
         "language": language,
         "t": lambda text, **values: translate(text, language, **values),
+        "written": desk.written,
+        "ticked": desk.ticked,
         "say": lambda group, name: word(group, name, language),
         "code_title": lambda code: phrases.code_title(code, language),
         "action": lambda code, stored: phrases.action_of(stored, language, code),

@@ -1,37 +1,79 @@
 """The bank: what came into the accounts payouts go to, what each line pays, and the tie by hand."""
 
-from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
+from dataclasses import replace
+
+from flask import Blueprint, abort, render_template, request
 from flask.typing import ResponseReturnValue
 from sqlmodel import Session
 
-from consumer.facts.messages import translate
+from consumer.facts.columns import to_columns
 from reconcile.desk import decisions
 from reconcile.desk.decisions import Pair, Signature
 from reconcile.desk.ties import find_ties, share_of, tie
 from reconcile.kept import chunks
 from reports.access.people import Role
-from reports.pages import desk, pending
+from reports.making import catalogue
+from reports.making.catalogue import NoRunError
+from reports.making.columnar import Selection
+from reports.pages import desk, lists, pending, views
 from reports.pages.decisions import form_number, take_decision
 from reports.pages.protection import need
 from reports.queries import bank, standing
-from reports.queries.bank import STATES, LineFilter
+from reports.queries.asking import Condition
+from reports.shapes import build
+from reports.shapes.build import Report
+from reports.shapes.definitions import definition_of
 
+LIST = "bank-lines"
+OF_BANK = frozenset({"state", "account", "from", "to"})
+STATES = ("unexplained", "explained")
+_DAY, _ACCOUNT, _PAYOUT = to_columns("bank_day account_last4 payout_id")
 blueprint = Blueprint("bank", __name__, url_prefix="/bank")
 
 
 @blueprint.get("")
 def index() -> ResponseReturnValue:
-    asked = LineFilter(desk.choice("state", STATES), desk.short_text("account"), desk.search(), desk.span())
+    asked = lists.read(LIST, definition_of(LIST).columns, OF_BANK)
+    try:
+        later = find_shown(is_pending=True)
+    except NoRunError:
+        return render_template("bank.html", runs=())
     with desk.installation().store.reading() as session:
-        runs = standing.runs_now(session, desk.names(), desk.today())
-        found = bank.find_lines(session, runs, asked, desk.page_number(), pending.on_bank())
+        runs = desk.runs(session, desk.names())
+        drawn = lists.draw_report(
+            later, asked, mark=lambda rows: bank.complete_rows(session, runs, rows, pending.on_bank())
+        )
         # An earlier version published no lines of the bank.
         lacking = [run for run in runs if not chunks.is_kept(session, run, chunks.BANK)]
-        paid = standing.find_payouts(session, runs, {row["payout_id"] for row in found.page.rows if row["payout_id"]})
+    whole = later.report.table
+    sums, unexplained = bank.add_up(whole.take(later.places))
     return render_template(
-        "bank.html", found=found, asked=asked, states=STATES, runs=runs, lacking=lacking, payouts=paid,
-        may_decide=desk.reader().role.may(Role.FINANCE),
+        "bank.html", drawn=drawn, sums=sums, unexplained=unexplained, states=STATES, runs=runs, lacking=lacking,
+        accounts=sorted(name for name in whole["account_last4"].unique().to_pylist() if name),
+        state=desk.choice("state", STATES), account=desk.short_text("account"), span=desk.span(),
+        box=lists.box(OF_BANK),
     )  # fmt: skip
+
+
+def find_shown(*, is_pending: bool = False) -> Selection:
+    """Find the lines that are asked for, newest first, as the newest runs say or with what waits for the next ones."""
+    asked = lists.read(LIST, definition_of(LIST).columns, OF_BANK)
+    if state := desk.choice("state", STATES):
+        asked = asked.where(Condition(_PAYOUT, is_empty=True, is_negated=state == "explained"))
+    if account := desk.short_text("account"):
+        asked = asked.where(Condition(_ACCOUNT, (account,), is_whole=True))
+    if asked.sort is None:
+        asked = replace(asked, sort=_DAY, is_descending=True)
+    query = views.query(LIST)
+    with desk.installation().store.reading() as session:
+        source = catalogue.source_of(desk.installation(), session, query)
+        parts = bank.bank_tables(
+            session, source.runs, query.span, pending.on_bank() if is_pending else {},
+            is_complete=not is_pending or bank.is_completed_by(asked),
+        )  # fmt: skip
+        table = build.in_parts(definition_of(LIST), parts)
+        facts = catalogue.facts_of(query, source.runs)
+    return views.select(Report(definition_of(LIST), table, query.span, source.as_of, facts=facts), asked)
 
 
 @blueprint.get("/<connection>/<path:movement_id>")
@@ -68,11 +110,7 @@ def decide(connection: str) -> ResponseReturnValue:
         else:
             tie(session, pair, signed, today=desk.today())
 
-    refused = take_decision(act)
-    flash(
-        refused or translate("done.withdraw" if is_undone else "done.tie", desk.language()),
-        "alert" if refused else "done",
-    )
+    refused, done = take_decision(act), "done.withdraw" if is_undone else "done.tie"
     if request.form.get("back") == "payout":
-        return redirect(url_for("payouts.show", payout_id=pair.resource_id, _anchor="bank"))
-    return redirect(url_for("bank.show", connection=connection, movement_id=pair.doc_key))
+        return desk.answer(refused, done, "payouts.show", "bank", payout_id=pair.resource_id)
+    return desk.answer(refused, done, "bank.show", connection=own.name, movement_id=pair.doc_key)

@@ -59,8 +59,7 @@ def plan() -> ResponseReturnValue:
             _check_form(session, action, value, picks)
             rows = [_look(session, action, value, pick) for pick in picks]
     except DecisionError as error:
-        flash(refusal(error.message, desk.language()), "alert")
-        return redirect(request.referrer or url_for("exceptions.index"))
+        return desk.refuse(refusal(error.message, desk.language()), "exceptions.index")
     content = {"template": "plan.html", "action": action, "value": value, "rows": rows, "back": request.referrer or ""}
     return show_outcome(content)
 

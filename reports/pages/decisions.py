@@ -144,9 +144,8 @@ def decide(connection: str, exception_id: str, action: str) -> ResponseReturnVal
     version = form_number("version") if action in EDITS else 0
     refused = decide_one(action, connection, exception_id, version=version)
     if refused is not None:
-        flash(refused, "alert")
-        # What was written stays in its field; the page shows what another person changed meanwhile.
-        return show_case(connection, exception_id)
+        # The page shows what another person changed meanwhile.
+        return desk.refuse(refused, "case.show", connection=connection, exception_id=exception_id)
     flash(translate(f"done.{action}", desk.language()), "done")
     return _back_to_case(connection, exception_id)
 
@@ -291,7 +290,9 @@ def match_payments(connection: str) -> ResponseReturnValue:
     need(Role.FINANCE)
     pair = Pair(desk.find_connection(connection).name, doc_key=desk.form_text("doc_key"))
     refused = take_decision(lambda session, signed: matching.match_payments(session, connection, signed))
-    return _back_to_document(refused, "done.match-several", pair)
+    return desk.answer(
+        refused, "done.match-several", "documents.show", connection=pair.connection, doc_key=pair.doc_key
+    )
 
 
 @documents.post("/<connection>", endpoint="withdraw")
@@ -314,11 +315,7 @@ def adjust_document(connection: str, doc_key: str) -> ResponseReturnValue:
 
 
 def _back_to_document(refused: str | None, done: str, pair: Pair) -> ResponseReturnValue:
-    if refused is not None:
-        flash(refused, "alert")
-    else:
-        flash(translate(done, desk.language()), "done")
-    return redirect(url_for("documents.show", connection=pair.connection, doc_key=pair.doc_key))
+    return desk.answer(refused, done, "documents.show", connection=pair.connection, doc_key=pair.doc_key)
 
 
 def take_decision(act: Callable[[Session, Signature], object], *, reason: str | None = None) -> str | None:

@@ -4,18 +4,20 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
-from urllib.parse import parse_qsl, urlencode
+from typing import Any, cast
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 import sqlalchemy as sa
 import structlog
-from flask import abort, current_app, g, request, session, url_for
+from flask import abort, current_app, flash, g, redirect, request, session, url_for
+from flask.typing import ResponseReturnValue
 from flask_login import current_user
 from sqlmodel import Session
 
 from consumer.facts.addresses import client_address
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.installation import Connection, Installation
-from consumer.facts.messages import LANGUAGES, RefusalError
+from consumer.facts.messages import LANGUAGES, RefusalError, translate
 from consumer.facts.work import Errands
 from reconcile.tables.runs import Run
 from reports.access import people
@@ -258,6 +260,40 @@ def wanted(listing: Listing, *, number: int = 1, size: int = PAGE_ROWS) -> Wante
     return Wanted(own, choice("state", listing.states), search(), number, size, is_whole)
 
 
+def refuse(message: str, endpoint: str, **values: object) -> ResponseReturnValue:
+    """Show a page again that holds the form which was refused, with why; what was written stays in its fields."""
+    flash(message, "alert")
+    g.shown = endpoint, values
+    return cast("ResponseReturnValue", current_app.view_functions[endpoint](**values))
+
+
+def answer(
+    refused: str | None, done: str, endpoint: str, anchor: str | None = None, **values: Any
+) -> ResponseReturnValue:
+    """Answer a form on the page that holds it: why it was refused, or what is done."""
+    if refused is not None:
+        return refuse(refused, endpoint, **values)
+    flash(translate(done, language()), "done")
+    return redirect(url_for(endpoint, _anchor=anchor, **values))
+
+
+def written(address: str, name: str, before: object = "", **own: object) -> str:
+    """Return what a form that was refused had in a field; the form is that of an address with these hidden fields."""
+    is_own = all(request.form.get(one) == str(value) for one, value in own.items())
+    return request.form.get(name, str(before)) if _is_refused(address) and is_own else str(before)
+
+
+def ticked(address: str) -> set[str]:
+    """Return what was picked in a form of an address that was refused; of a pick with a version the first part too."""
+    picked = request.form.getlist("pick") if _is_refused(address) else []
+    return {one for pick in picked for one in (pick, pick.rpartition("/")[0])}
+
+
+def _is_refused(address: str) -> bool:
+    """Return True if a form of this address is what is being answered: one that was taken leads elsewhere."""
+    return request.method == "POST" and request.path == unquote(urlsplit(address).path)
+
+
 def form_text(name: str) -> str:
     return request.form.get(name, "").strip()[:_LONGEST_TEXT]
 
@@ -272,7 +308,8 @@ def search() -> str:
 
 def same_page(**changes: object) -> str:
     """Return this page's address with some parameters changed; None leaves one out."""
-    path = url_for(str(request.endpoint), **(request.view_args or {}))
+    endpoint, values = g.get("shown") or (str(request.endpoint), request.view_args or {})
+    path = url_for(endpoint, **values)
     # Not through url_for: a reader's `_scheme` or `endpoint` would be taken as its own arguments.
     asked = urlencode({key: value for key, value in {**args(), **changes}.items() if value not in (None, "")})
     return f"{path}?{asked}" if asked else path

@@ -13,11 +13,12 @@ from reports.access.people import Role
 from reports.directory import LISTINGS, MOST_ROWS, TooLongError, narrow, to_report
 from reports.making import catalogue
 from reports.making.catalogue import NoRunError
+from reports.making.columnar import Selection
 from reports.output import files
 from reports.output.export import PROFILES, Format
 from reports.output.files import MIME, Shape, ShapeError
 from reports.output.workbook import TooManyRowsError
-from reports.pages import desk, exceptions, lists, payouts
+from reports.pages import bank, desk, exceptions, lists, payouts
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
 from reports.pages.views import OF_REPORTS, PLACES, select_shown
@@ -71,7 +72,7 @@ def download(name: str, file_format: str) -> ResponseReturnValue:
     """Build one report now and send it, noting who took it; a large one a browser orders and comes back for."""
     if name in LISTINGS:
         return _download_list(LISTINGS[name], file_format)
-    if desk.args().keys() - _KNOWN and name in {*PLACES.values(), "payout-summary", "exceptions"}:
+    if desk.args().keys() - _KNOWN and name in {*PLACES.values(), "payout-summary", "bank-lines", "exceptions"}:
         return _download_shown(name, _shape(file_format))
     query, shape = _read_query(name, file_format)
     with desk.installation().store.reading() as session:
@@ -113,11 +114,17 @@ def _download_shown(name: str, shape: Shape) -> ResponseReturnValue:
     if name == "exceptions":
         asked = exceptions.read()[1].asked
         return _send(exceptions.make_shown, shape, asked)
-    selection = payouts.find_shown() if name == "payout-summary" else select_shown(name)
+    selection = find_shown(name)
     if (rows := len(selection.places)) > MOST_ROWS:
         return _sentence(str(TooLongError("reports.list_too_long", list=name, rows=rows, most=MOST_ROWS)), 413)
-    asked = lists.read(name, selection.report.definition.columns, payouts.OF_PAYOUTS | OF_REPORTS)
+    asked = lists.read(name, selection.report.definition.columns, payouts.OF_PAYOUTS | bank.OF_BANK | OF_REPORTS)
     return _send(lambda: selection.page(0, rows), shape, asked)
+
+
+def find_shown(name: str, *, is_pending: bool = False) -> Selection:
+    """Find the rows of a report that its page shows."""
+    own = {"payout-summary": payouts.find_shown, bank.LIST: bank.find_shown}
+    return own[name](is_pending=is_pending) if name in own else select_shown(name, is_pending=is_pending)
 
 
 def _send(make: Callable[[], Report], shape: Shape, asked: Asked) -> ResponseReturnValue:

@@ -35,6 +35,7 @@ _USUAL = {
         "code amount_at_risk subject connection customer_name age_business_days severity due_on owner state "
         "suggested_action ."
     ),
+    "bank-lines": "bank_day account_last4 amount_signed description connection payout_id source file .",
     "transfers": (
         "transfer_id connection amount currency direction status operating_date institution return_label "
         "statement_period matched_to ."

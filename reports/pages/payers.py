@@ -70,11 +70,9 @@ def decide(connection: str, number: int, deed: str) -> ResponseReturnValue:
             row = payers.decide(session, own.name, number, _DEEDS[deed], signed, approvals=approvals, version=version)
             state = row.state
     except DecisionError as error:
-        flash(refusal(error.message, language), "alert")
-    else:
-        desk.note(_TRAIL[deed], f"{own.name} {number}")
-        said = translate("payers.done", language, number=number, state=word("payer_state", state, language))
-        flash(said, "done")
+        return desk.refuse(refusal(error.message, language), "payers.show", connection=own.name, number=number)
+    desk.note(_TRAIL[deed], f"{own.name} {number}")
+    flash(translate("payers.done", language, number=number, state=word("payer_state", state, language)), "done")
     return redirect(url_for("payers.show", connection=own.name, number=number))
 
 

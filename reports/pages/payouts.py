@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import date
 from itertools import accumulate
 
-from flask import Blueprint, abort, render_template, request
+from flask import Blueprint, abort, render_template
 from flask.typing import ResponseReturnValue
 
 from consumer.facts.columns import to_columns
@@ -67,7 +67,7 @@ def _select(report: Report) -> Selection:
     """Filter payouts, newest first; those that have no date yet are the newest."""
     asked = lists.read(_LIST, definition_of(_LIST).columns, OF_PAYOUTS)
     if status := desk.choice("status", STATUSES):
-        asked = replace(asked, conditions=(*asked.conditions, Condition(_STATE, (status,), is_whole=True)))
+        asked = asked.where(Condition(_STATE, (status,), is_whole=True))
     if asked.sort is None:
         asked = replace(asked, sort=_DATE, is_descending=True)
     return views.select(report, asked)
@@ -84,7 +84,7 @@ def show(payout_id: str) -> ResponseReturnValue:
         lines = list(frames.line_rows(session, own, Span(), payout_id=payout_id))
         [payout], lines = pending.on_payouts([payout]), pending.on_lines(lines, own[0].connection, payout_id=payout_id)
         every = len(lines)
-        kind, item = desk.choice("type", _TYPES), request.args.get("item", "")[:200]
+        kind, item = desk.choice("type", _TYPES), desk.args().get("item", "")[:200]
         lines = [line for line in lines if kind in {"", line["resource_type"]} and item in {"", line["resource_id"]}]
         found = pending.on_exceptions(standing.exceptions_of(session, payout["connection"], payout_id))
         late = bookkeeping.find_late_facts(session, payout["connection"], "payout", payout_id)

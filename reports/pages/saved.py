@@ -11,11 +11,11 @@ from consumer.facts.messages import translate
 from reports.access.people import Role
 from reports.directory import LISTINGS
 from reports.making.catalogue import NoRunError
-from reports.pages import desk, exceptions, lists, payouts
+from reports.pages import desk, downloads, exceptions, lists
 from reports.pages.desk import BadQueryError
 from reports.pages.login import own_address
 from reports.pages.protection import need
-from reports.pages.views import PLACES, select_shown
+from reports.pages.views import PLACES
 from reports.pages.words import refusal
 from reports.queries import listing as listings
 from reports.queries import standing, views
@@ -26,6 +26,7 @@ from reports.tables import SavedView
 
 blueprint = Blueprint("saved", __name__, url_prefix="/saved")
 
+_OWN_PAGES = {"payout-summary": "payouts.index", "exceptions": "exceptions.index", "bank-lines": "bank.index"}
 _PLACE_OF = {name: place for place, name in PLACES.items()}
 # More would make Today wait.
 MOST_PINNED = 6
@@ -45,8 +46,8 @@ def address_of(name: str, asked: str = "") -> str:
     """Return the page of a list, asked as a view asks it; answer 404 if there is no such list."""
     if name in _PLACE_OF:
         path = url_for("views.show", place=_PLACE_OF[name])
-    elif name in ("payout-summary", "exceptions"):
-        path = url_for("exceptions.index" if name == "exceptions" else "payouts.index")
+    elif name in _OWN_PAGES:
+        path = url_for(_OWN_PAGES[name])
     elif name in LISTINGS and LISTINGS[name].place in (OPERATION, BOOKS):
         if LISTINGS[name].for_admins:
             need(Role.ADMIN)
@@ -170,11 +171,11 @@ def count(name: str) -> tuple[int, dict[str, int]]:
                 found = lists.wanted(listing)
                 totals = listings.add_up(session, listing, found)
             return listings.count(session, listing, found), _first(totals)
-    chosen = payouts.find_shown(is_pending=True) if name == "payout-summary" else select_shown(name, is_pending=True)
+    chosen = downloads.find_shown(name, is_pending=True)
     return len(chosen.places), _first(chosen.totals())
 
 
-_MATTERS = ("payout_amount", "balance", "amount_at_risk", "amount")
+_MATTERS = ("payout_amount", "balance", "amount_at_risk", "amount", "amount_signed")
 
 
 def _first(totals: Mapping[str, Mapping[str, int]]) -> dict[str, int]:

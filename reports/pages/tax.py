@@ -110,11 +110,10 @@ def state(connection: str, period: str) -> ResponseReturnValue:
                 wishes = list(_read_form(own, period, list_declared(session, own)))
             kept = declare(session, own, wishes, author=desk.reader().name, at=desk.now(), source=source)
     except DeclaredError as error:
-        flash(refusal(error.message, desk.language()), "alert")
-    else:
-        desk.note("declare", f"{own.name} {period}")
-        language = desk.language()
-        flash(translate("done.declare", language, n=notation.format_count(kept, language)), "done")
+        return desk.refuse(refusal(error.message, desk.language()), "tax.show", connection=own.name, period=period)
+    desk.note("declare", f"{own.name} {period}")
+    language = desk.language()
+    flash(translate("done.declare", language, n=notation.format_count(kept, language)), "done")
     return redirect(url_for("tax.show", connection=own.name, period=period, _anchor="declared"))
 
 

@@ -74,6 +74,10 @@ class Asked:
     columns: tuple[Column, ...] = ()
     size: int = 0
 
+    def where(self, condition: Condition) -> "Asked":
+        """Return the same with one more filter."""
+        return replace(self, conditions=(*self.conditions, condition))
+
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:

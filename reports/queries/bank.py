@@ -1,8 +1,6 @@
 """Lines of the accounts payouts go to, as the newest runs read them: what each pays, and what none explains."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -16,24 +14,16 @@ from reconcile.tables.books import BankFile, BankLine
 from reconcile.tables.desk import Decision
 from reconcile.tables.runs import Run
 from reports.queries import frames
+from reports.queries.asking import Asked
 from reports.queries.frames import Part
-from reports.queries.listing import PAGE_ROWS, Page
+from reports.queries.listing import PAGE_ROWS
 from reports.shapes.spans import Row, Span
 
-STATES = ("unexplained", "explained")
 _NEAREST = 20
-_OWN = ("file", "tied_by", "tied_reason")
+_COMPLETING = ("file", "tied_by", "tied_reason")
 # By connection, the payouts that lines will bring because of what was decided since the run.
 Later: TypeAlias = Mapping[str, Mapping[str, str | None]]
 _NOTHING: Later = {}
-
-
-@dataclass(frozen=True, slots=True)
-class LineFilter:
-    state: str = ""
-    account: str = ""
-    search: str = ""
-    span: Span = field(default_factory=Span)
 
 
 class Sum(NamedTuple):
@@ -44,22 +34,26 @@ class Sum(NamedTuple):
     amount: int
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """One page of lines, newest first; the accounts there are, and sums of all that was asked for."""
-
-    page: Page[Row]
-    accounts: Sequence[str]
-    sums: Sequence[Sum]
-    unexplained: Sequence[Sum]
-
-
-def bank_tables(session: Session, runs: Sequence[Run], span: Span) -> Iterator[Part]:
-    """Read the lines of each run with the columns of the report."""
+def bank_tables(
+    session: Session, runs: Sequence[Run], span: Span, later: Later = _NOTHING, *, is_complete: bool = True
+) -> Iterator[Part]:
+    """Read the lines of each run with the columns of the report; those that complete it may be left empty."""
     for run in frames.in_order(runs):
-        table = extracts.read(session, run, chunks.BANK)
+        table = _read(session, run, later)
         masks = chunks.day_masks(table["bank_day"].cast(pa.timestamp("us")), span.since, span.until)
-        yield run.connection, complete(session, run.connection, chunks.filter_rows(table, masks))
+        found = chunks.filter_rows(table, masks)
+        if is_complete:
+            found = complete(session, run.connection, found)
+        else:
+            for name in _COMPLETING:
+                found = found.append_column(name, pa.nulls(found.num_rows, pa.string()))
+        yield run.connection, found
+
+
+def is_completed_by(asked: Asked) -> bool:
+    """Return True if rows are chosen or sorted by what completes them."""
+    names = {one.column.name for one in asked.conditions} | {asked.sort.name if asked.sort else ""}
+    return not names.isdisjoint(_COMPLETING)
 
 
 def complete(session: Session, connection: str, table: pa.Table) -> pa.Table:
@@ -76,7 +70,7 @@ def complete(session: Session, connection: str, table: pa.Table) -> pa.Table:
         [author for author, _ in tied],
         [reason for _, reason in tied],
     ]
-    for name, values in zip(_OWN, columns, strict=True):
+    for name, values in zip(_COMPLETING, columns, strict=True):
         table = table.append_column(name, pa.array(values, pa.string()))
     return table
 
@@ -98,20 +92,22 @@ def _find_ties(session: Session, connection: str) -> Mapping[tuple[str, str], tu
     return {(payout, line): (author, reason) for payout, line, author, reason in session.execute(query.where(*mine))}
 
 
-def find_lines(session: Session, runs: Sequence[Run], asked: LineFilter, number: int, later: Later = _NOTHING) -> Lines:
-    """Read one page of the lines asked for, newest first, with the payouts they will bring, where those change."""
-    parts = [_read(session, run, later) for run in frames.in_order(runs)]
-    whole = pa.concat_tables(parts) if parts else None
-    if whole is None:
-        return Lines(Page([], number, 0), (), (), ())
-    accounts = sorted(name for name in whole["account_last4"].unique().to_pylist() if name)
-    chosen = chunks.filter_rows(whole, _masks(whole, asked))
-    order = [("bank_day", "descending"), ("movement_id", "ascending")]
-    page = chosen.sort_by(order).slice((number - 1) * PAGE_ROWS, PAGE_ROWS)
-    found = (row for run in runs for row in _complete_rows(session, run.connection, page))
-    rows = sorted(sorted(found, key=itemgetter("movement_id")), key=itemgetter("bank_day"), reverse=True)
-    open_lines = chosen.filter(pc.is_null(chosen["payout_id"]))
-    return Lines(Page(rows, number, chosen.num_rows), accounts, _add_up(chosen), _add_up(open_lines))
+def add_up(table: pa.Table) -> tuple[list[Sum], list[Sum]]:
+    """Add up lines of a report by currency: all of them, and those that no payout explains."""
+    return _add_up(table), _add_up(table.filter(pc.is_null(table["payout_id"])))
+
+
+def complete_rows(session: Session, runs: Sequence[Run], rows: Sequence[Row], later: Later) -> list[Row]:
+    """Complete some lines of a report; those whose payout changes with what was decided are marked."""
+    ids = pa.array([row["movement_id"] for row in rows], pa.string())
+    found: dict[tuple[str, str], Row] = {}
+    for run in runs:
+        table = _read(session, run, later)
+        own = complete(session, run.connection, table.filter(pc.is_in(table["movement_id"], value_set=ids)))
+        found |= {(run.connection, row["movement_id"]): row for row in own.to_pylist()}
+    names = (*_COMPLETING, "pending")
+    wholes = (found[row["connection"], row["movement_id"]] for row in rows)
+    return [row | {name: whole[name] for name in names} for row, whole in zip(rows, wholes, strict=True)]
 
 
 def find_line(session: Session, run: Run, movement_id: str, later: Later = _NOTHING) -> Row | None:
@@ -157,22 +153,6 @@ def _read(session: Session, run: Run, later: Later) -> pa.Table:
         table = table.set_column(table.schema.get_field_index("payout_id"), "payout_id", payouts)
     table = table.append_column("pending", pa.array(["changes" if line in changed else None for line in lines]))
     return table.append_column("connection", pa.array([run.connection] * table.num_rows, pa.string()))
-
-
-def _masks(table: pa.Table, asked: LineFilter) -> list[pa.Array]:
-    masks = chunks.day_masks(table["bank_day"].cast(pa.timestamp("us")), asked.span.since, asked.span.until)
-    if asked.state:
-        is_open = pc.is_null(table["payout_id"])
-        masks.append(is_open if asked.state == "unexplained" else pc.invert(is_open))
-    if asked.account:
-        masks.append(pc.equal(table["account_last4"], asked.account).fill_null(False))
-    if asked.search:
-        holds = [
-            pc.match_substring(table[name], asked.search, ignore_case=True).fill_null(False)
-            for name in ("description", "reference", "payout_id")
-        ]
-        masks.append(pc.or_(pc.or_(holds[0], holds[1]), holds[2]))
-    return masks
 
 
 def _complete_rows(session: Session, connection: str, table: pa.Table) -> Iterator[Row]:

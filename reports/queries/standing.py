@@ -249,7 +249,7 @@ class StatusCount:
 
 
 def payouts_by_status(session: Session, runs: Sequence[Run]) -> list[StatusCount]:
-    total = sa.func.sum(sa.func.abs(col(PayoutResult.difference)))
+    total = sa.func.sum(col(PayoutResult.difference))
     query = (
         sa.select(col(PayoutResult.connection), col(PayoutResult.status_recon), sa.func.count(), total)
         .where(of_runs(PayoutResult, runs))

@@ -25,7 +25,7 @@ from reports.alarms import find_signals
 from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
 from sandbox.state.events import TYPES
-from tests.journeys.hand import Hand
+from tests.journeys.hand import Hand, open_hand
 from tests.ports import free_port
 from tests.reconcile.conftest import World
 
@@ -142,11 +142,11 @@ def live_two_days(
 @pytest.fixture
 def sit_down(
     browser: Browser, migrated_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cuadre: Callable[..., bytes]
-) -> Iterator[Callable[[Callable[[World], None]], Hand]]:
-    """Fill a small merchant, reconcile it up to 20 September 2026, and open Today as its person of administration."""
+) -> Iterator[Callable[..., Hand]]:
+    """Reconcile a small merchant's two days, the 19th and the 20th of September 2026, and open Today for its admin."""
     with ExitStack() as open_still:
 
-        def sit(fill: Callable[[World], None]) -> Hand:
+        def sit(before: Callable[[World], None], fill: Callable[[World], None], look: str) -> Hand:
             monkeypatch.chdir(tmp_path)
             for name, value in {
                 "PROVIDER_URL": "http://127.0.0.1:9", "API_KEY": "sk_test_x", "COUNTRY": "cl",
@@ -154,20 +154,17 @@ def sit_down(
                 "SECRET_KEY": "a key that only tests know",
             }.items():  # fmt: skip
                 monkeypatch.setenv(f"CUADRE_{name}", value)
-            installation = app.open_installation()
-            world = World(installation.store)
-            fill(world)
-            world.complete(datetime(2026, 9, 21, 6, tzinfo=UTC))
-            installation.store.close()
-            cuadre("reconcile", "--as-of", "2026-09-20")
+            for day, fill_day in ((19, before), (20, fill)):
+                installation = app.open_installation()
+                world = World(installation.store)
+                fill_day(world)
+                world.complete(datetime(2026, 9, day + 1, 6, tzinfo=UTC))
+                installation.store.close()
+                cuadre("reconcile", "--as-of", f"2026-09-{day}")
             (tmp_path / "password").write_text(PASSWORD, encoding="utf-8")
             cuadre("users", "add", EMAIL, "--role", "admin", "--password-file", str(tmp_path / "password"))
             port = free_port()
             open_still.enter_context(_receiving(port))
-            context = browser.new_context(viewport={"width": 1280, "height": 900}, locale="es-CL")
-            open_still.callback(context.close)
-            hand = Hand(context.new_page(), f"http://127.0.0.1:{port}")
-            hand.log_in(EMAIL, PASSWORD)
-            return hand
+            return open_still.enter_context(open_hand(browser, look, f"http://127.0.0.1:{port}", EMAIL, PASSWORD))
 
         yield sit

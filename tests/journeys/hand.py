@@ -3,14 +3,19 @@
 import re
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from playwright.sync_api import Download, Locator, Page, expect
+from playwright.sync_api import Browser, Download, Locator, Page, expect
 
+LOOKS = {"desk": (1280, 800), "phone": (390, 844)}
+# What a thumb can hit, in pixels.
+LEAST = 24
 TABLE = Path(__file__).resolve().parent.parent.parent / "docs" / "performance.md"
 PATIENCE = 300_000
-_ROW = re.compile(r"^\| ([^|]+?) \| (\d+) \| ([^|]*) \| [^|]* \|$", re.MULTILINE)
+_ROW = re.compile(r"^\| ([^|]+?) \| (\d+) \| ([^|]*) \| [^|]* \| [^|]* \|$", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -42,8 +47,22 @@ class Hand:
         self.clicks, self.began = 0, time.monotonic()
 
     def click(self, what: Locator) -> None:
+        self.reach(what)
         what.click()
         self.clicks += 1
+
+    def reach(self, what: Locator) -> None:
+        """Find out if a target is large enough for a thumb, and the page no wider than its window."""
+        width = self.page.viewport_size["width"] if self.page.viewport_size else 0
+        what.scroll_into_view_if_needed()
+        box = what.bounding_box()
+        if box is None or width > LOOKS["phone"][0]:
+            return
+        if min(box["width"], box["height"]) < LEAST or box["x"] < 0 or box["x"] + box["width"] > width:
+            self.problems.append(f"{what} is out of a thumb's reach: {box}")
+        wide = self.page.evaluate("document.documentElement.scrollWidth")
+        if wide != width:
+            self.problems.append(f"{self.page.url} is {wide} pixels wide")
 
     def link(self, name: str | re.Pattern[str], *, exact: bool = False) -> None:
         self.click(self.page.get_by_role("link", name=name, exact=exact).first)
@@ -52,8 +71,7 @@ class Hand:
         self.click(self.page.get_by_role("button", name=name).first)
 
     def tick(self, name: str) -> None:
-        self.page.get_by_role("checkbox", name=name, exact=True).check()
-        self.clicks += 1
+        self.click(self.page.get_by_role("checkbox", name=name, exact=True))
 
     def bring(self, path: Path) -> None:
         """Choose a file: one click opens the choice, one takes it."""
@@ -76,6 +94,21 @@ class Hand:
         sys.stdout.write(f"{job}: {self.clicks} clicks, {time.monotonic() - self.began:.1f} s\n")
         assert (self.clicks, self.problems) == (clicks, [])
         assert asked is None or clicks <= asked
+
+
+@contextmanager
+def open_hand(browser: Browser, look: str, home: str, email: str, password: str) -> Iterator[Hand]:
+    """Log a person in at a desk or with a phone; what went wrong outside of a job ends the test too."""
+    width, height = LOOKS[look]
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, locale="es-CL", accept_downloads=True, has_touch=look == "phone"
+    )
+    hand = Hand(context.new_page(), home)
+    hand.log_in(email, password)
+    yield hand
+    assert hand.problems == []
+    assert hand.page.evaluate("document.documentElement.scrollWidth") == width
+    context.close()
 
 
 def documented() -> dict[str, tuple[int, int | None]]:

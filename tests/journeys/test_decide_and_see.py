@@ -1,49 +1,72 @@
-"""A day at a small merchant's desk: decide and undo, many at once, files with errors, a month closed, a late fact."""
+"""A day at a small merchant's, at the desk and on a phone: what changed, decide and undo, files, a month closed."""
 
 import re
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.journeys.conftest import EMAIL
-from tests.journeys.hand import PATIENCE, Hand
+from tests.journeys.hand import LOOKS, PATIENCE, Hand
 from tests.reconcile.conftest import World
 
-Sit = Callable[[Callable[[World], None]], Hand]
+Sit = Callable[..., Hand]
 MANY = 20
 SALES = "doc_type,series,folio,issue_date,customer_name,net,vat,total,currency,status\n"
 BANK = "Fecha;Descripción;Cargos;Abonos;Saldo\n"
 
 
-def of_one_customer(world: World) -> None:
-    """A payment of 3,000 that two pairs of one customer's documents add up to, in a payout."""
-    world.payment("pi_1", 3000, sender_tax_id="11111111-1")
-    world.payout("po_1", 2900, ("payment_intent", "pi_1", 3000))
+def fill_before(world: World) -> None:
+    """What the run of the day before read: a payment with its document, its payout not yet in the bank."""
+    world.payment("pi_paid", 1190, body={"metadata": {"order_id": "A-1"}})
+    world.invoice("501", 1190, order_ref="A-1", customer_name="Ana")
+    world.payout("po_paid", 1190, ("payment_intent", "pi_paid", 1190))
+
+
+def fill(world: World) -> None:
+    """What came later: the bank, a payment that two pairs of documents add up to, twenty without documents."""
+    world.bank_file("00012345678", (date(2026, 9, 10), 1190))
+    world.payment("pi_pair", 3000, sender_tax_id="11111111-1")
+    world.payout("po_pair", 2900, ("payment_intent", "pi_pair", 3000))
     for folio, total in (("1", 1000), ("2", 2000), ("3", 1400), ("4", 1600)):
-        world.invoice(folio, total, customer_tax_id="11111111-1", customer_name="Ana")
-
-
-def without_documents(world: World) -> None:
-    """A payout of twenty payments of which none has a document."""
+        world.invoice(folio, total, customer_tax_id="11111111-1", customer_name="Beatriz")
     items = [("payment_intent", f"pi_{number:02}", 10_000 + number) for number in range(MANY)]
     for _, name, amount in items:
         world.payment(name, amount)
-    world.payout("po_1", sum(amount for *_, amount in items), *items)
+    world.payout("po_many", sum(amount for *_, amount in items), *items)
 
 
-def paid(world: World) -> None:
-    """A payment with its document, and its payout in the bank."""
-    world.payment("pi_1", 1190, body={"metadata": {"order_id": "A-1"}})
-    world.invoice("501", 1190, order_ref="A-1", customer_name="Ana")
-    world.payout("po_1", 1190, ("payment_intent", "pi_1", 1190))
-    world.bank_file("00012345678", (date(2026, 9, 10), 1190))
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_day_of_finance(sit_down: Sit, tmp_path: Path, look: str) -> None:
+    """Every job ends with what the page says about it, in the clicks of the table; a phone needs no more of them."""
+    hand = sit_down(fill_before, fill, look)
+    see_what_changed(hand)
+    match_several_and_undo(hand)
+    close_twenty(hand)
+    bring_books(hand, tmp_path / "ventas.csv")
+    bring_bank(hand, tmp_path / "cartola.csv")
+    close_a_month(hand)
+    meet_a_late_fact(hand, tmp_path / "corregido.csv")
 
 
-def test_several_documents_are_matched_seen_undone_and_run(sit_down: Sit) -> None:
+def see_what_changed(hand: Hand) -> None:
+    """Today counts by cause what is new since the run of the day before, without a click; seen once, it is over."""
+    hand.start()
+    hand.sees(
+        "Qué cambió",
+        "Desde la conciliación del 19-09-2026",
+        "2 liquidaciones no cuadran",
+        "20 pagos llegaron sin documento",
+    )
+    hand.done("what changed since I last looked")
+    hand.button("Marcar como visto")
+    hand.sees("Nada ha cambiado desde que usted lo marcó como visto")
+
+
+def match_several_and_undo(hand: Hand) -> None:
     """Three clicks match two documents; what changes shows at once, goes with the undoing, and stays after the run."""
-    hand = sit_down(of_one_customer)
     page, home = hand.page, hand.home
     left, bar = page.locator(".several output"), page.locator(".pending-bar")
     hand.start("/exceptions")
@@ -86,20 +109,23 @@ def test_several_documents_are_matched_seen_undone_and_run(sit_down: Sit) -> Non
     hand.clicks += 1
     expect(bar).to_contain_text("2 decisiones", timeout=PATIENCE)
     hand.click(bar.get_by_role("button", name="Conciliar ahora"))
-    hand.sees("La conciliación 2 terminó", "Factura electrónica 2")
+    hand.sees("La conciliación 3 terminó", "Factura electrónica 2")
     hand.done("work an exception to its end, with the run")
     page.goto(f"{home}/documents/main/cl:33::2")
     expect(page.locator("h1")).to_contain_text("Pagado")
     expect(page.locator("h1")).not_to_contain_text("pendiente")
     expect(bar).to_have_count(0)
+    hand.start()
+    hand.sees("Desde que usted lo marcó como visto", "decisiones de personas")
 
 
-def test_twenty_are_closed_at_once(sit_down: Sit) -> None:
+def close_twenty(hand: Hand) -> None:
     """All of a page are chosen, what will happen is read with its sum, and the outcome names each."""
-    hand = sit_down(without_documents)
     hand.start("/exceptions?code=PAYMENT_NO_INVOICE")
     hand.link("Marcar todas las de esta página")
-    hand.page.locator("#bulk-reason").fill("anticipos de septiembre")
+    reason = hand.page.locator("#bulk-reason")
+    expect(hand.page.locator(".bulk summary")).to_be_in_viewport()
+    reason.fill("anticipos de septiembre")
     hand.button("Cerrar sin cambios")
     hand.sees("Lo que va a pasar", "Excepciones: 20", "200.190")
     hand.button("Hacerlo con 20")
@@ -107,15 +133,14 @@ def test_twenty_are_closed_at_once(sit_down: Sit) -> None:
     hand.done("twenty exceptions in bulk")
 
 
-def test_books_and_bank_come_in_with_their_errors_told(sit_down: Sit, tmp_path: Path) -> None:
-    """Wrong files of sales and bank are refused by line and column, keep nothing, and go in once they are mended."""
-    hand = sit_down(paid)
-    sales, bank = tmp_path / "ventas.csv", tmp_path / "cartola.csv"
+def bring_books(hand: Hand, sales: Path) -> None:
+    """A wrong file of sales is refused by line and column, keeps nothing, and goes in once it is mended."""
     good, wrong = (
         "33,,777,2026-09-15,Bruno,1000,190,1190,CLP,valid\n",
         "33,,778,2026-09-15,Bruno,1000,190,1200,CLP,valid\n",
     )
     sales.write_text(SALES + good + wrong, encoding="utf-8")
+    hand.start()
     hand.link("Libros", exact=True)
     hand.bring(sales)
     hand.button("Revisar primero")
@@ -130,10 +155,12 @@ def test_books_and_bank_come_in_with_their_errors_told(sit_down: Sit, tmp_path: 
     hand.sees("ventas.csv quedó en los libros.")
     hand.done("bring in books with an error in them")
 
+
+def bring_bank(hand: Hand, bank: Path) -> None:
+    """So does a wrong file of the bank."""
     hand.start("/books")
-    lines = "31-10-2026;Pasarela;;{};2690\n"
     for amount, said in (("1,5x", "Problemas: 1"), ("1500", "Todavía no se guarda nada")):
-        bank.write_text(BANK + lines.format(amount), encoding="utf-8")
+        bank.write_text(f"{BANK}31-10-2026;Pasarela;;{amount};2690\n", encoding="utf-8")
         hand.page.get_by_label("Qué contiene").select_option("bank")
         hand.bring(bank)
         hand.page.get_by_label("Número completo de la cuenta (solo para el banco)").fill("00012345678")
@@ -147,9 +174,9 @@ def test_books_and_bank_come_in_with_their_errors_told(sit_down: Sit, tmp_path: 
     hand.done("bring in a bank file with an error in it")
 
 
-def test_a_month_is_closed_and_a_late_fact_met(sit_down: Sit, tmp_path: Path) -> None:
-    """What to look at, what will be frozen, the closing; a later file shows as an adjustment, before and after."""
-    hand = sit_down(paid)
+def close_a_month(hand: Hand) -> None:
+    """What to look at, what will be frozen, the closing."""
+    hand.start()
     hand.link("Libros", exact=True)
     hand.link("Cierres", exact=True)
     hand.page.get_by_label("Último día por cerrar").fill("2026-09-19")
@@ -160,8 +187,10 @@ def test_a_month_is_closed_and_a_late_fact_met(sit_down: Sit, tmp_path: Path) ->
     hand.sees("Los días quedaron cerrados.")
     hand.done("close a month")
 
+
+def meet_a_late_fact(hand: Hand, late: Path) -> None:
+    """A later file shows as an adjustment, before and after."""
     hand.start("/books")
-    late = tmp_path / "corregido.csv"
     late.write_text(SALES + "33,,501,2026-09-01,Ana,1100,209,1309,CLP,valid\n", encoding="utf-8")
     hand.bring(late)
     hand.button("Revisar primero")
@@ -170,7 +199,7 @@ def test_a_month_is_closed_and_a_late_fact_met(sit_down: Sit, tmp_path: Path) ->
     hand.sees("corregido.csv quedó en los libros.")
     hand.page.goto(f"{hand.home}/reconcile/main")
     hand.button("Conciliar ahora")
-    hand.sees("La conciliación 2 terminó")
+    hand.sees("La conciliación 5 terminó")
     hand.page.goto(f"{hand.home}/books/periods/main/1")
     hand.sees("Factura electrónica 501", "1.190", "1.309")
     hand.done("meet a late fact")

@@ -7,26 +7,18 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.journeys.hand import PATIENCE, Hand
+from tests.journeys.hand import LOOKS, PATIENCE, Hand, open_hand
 
 if TYPE_CHECKING:
     from tests.journeys.conftest import Demo
 
 EMAIL, PASSWORD = "finanzas@demo.cuadre", "cuadre-demo-2026"
-DESK, PHONE = (1280, 800), (390, 844)
 
 
-@pytest.fixture(params=[DESK, PHONE], ids=["desk", "phone"])
+@pytest.fixture(params=LOOKS)
 def hand(browser: Browser, demo: "Demo", request: pytest.FixtureRequest) -> Iterator[Hand]:
-    width, height = request.param
-    context = browser.new_context(
-        viewport={"width": width, "height": height}, locale="es-CL", accept_downloads=True, has_touch=width < 400
-    )
-    hand = Hand(context.new_page(), demo.address)
-    hand.log_in(EMAIL, PASSWORD)
-    yield hand
-    assert hand.page.evaluate("document.documentElement.scrollWidth") == width
-    context.close()
+    with open_hand(browser, request.param, demo.address, EMAIL, PASSWORD) as hand:
+        yield hand
 
 
 def test_the_morning(hand: Hand) -> None:

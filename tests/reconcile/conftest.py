@@ -115,8 +115,10 @@ class World:
     def complete(self, until: datetime, *streams: str) -> None:
         """Every stream was read just now and is complete up to a moment, which is where the provider's clock stands."""
         read_at = datetime.now(UTC)
-        for stream in streams or STREAMS:
-            self.keep(Checkpoint(connection=self.connection, stream=stream, complete_until=until, pulled_at=read_at))
+        named: dict[str, Any] = {"connection": self.connection, "complete_until": until, "pulled_at": read_at}
+        with self.store.transaction() as session:
+            for stream in streams or STREAMS:
+                session.merge(Checkpoint(stream=stream, **named))
 
 
 @pytest.fixture

@@ -99,7 +99,7 @@ def test_a_payout_that_a_tie_opens_counts_in_the_headline(
         tie(session, Pair("main", "po_1", "line_1"), sign(), today=date(2026, 9, 28))
     today = text_of(reader, "/")
     assert "0 de 1 liquidaciones llegaron y cuadran 1 en la última conciliación" in today
-    assert "Qué cuadra Conciliación Liquidaciones Diferencias Abierta 1 0 CLP" in today
+    assert "Qué cuadra Conciliación Liquidaciones Diferencia Abierta 1 0 CLP" in today
 
 
 def test_beyond_what_can_be_computed_the_figures_are_those_of_the_run_and_it_is_said(
@@ -115,3 +115,14 @@ def test_beyond_what_can_be_computed_the_figures_are_those_of_the_run_and_it_is_
         assert "las cifras que dependen de ellas son las de la última" in text_of(reader, path)
     assert "Monto en riesgo CLP $10.000 3 excepciones" in text_of(reader, "/")
     assert "Con lo pendiente" not in text_of(reader, "/exceptions")
+
+
+def test_before_closing_only_what_waits_is_pending(reader: FlaskClient, installation: Installation) -> None:
+    """A decision since the last run counts once, and with its undoing it counts no more."""
+    path = "/books/closing?connection=main&until=2026-09-19"
+    with installation.store.transaction() as session:
+        decisions.match(session, PAIR, sign())
+    assert "Por revisar Decisiones pendientes 1" in text_of(reader, path)
+    with installation.store.transaction() as session:
+        decisions.withdraw(session, PAIR, sign())
+    assert "En orden Decisiones pendientes 0" in text_of(reader, path)

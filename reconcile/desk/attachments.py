@@ -66,6 +66,9 @@ def attach(
         raise DecisionError("casework.too_many_files", most=MOST)
     # Also of one that is there: its file may have been lost.
     FILES.keep(session, installation, digest, given.content, given.at)
+    if same is not None and same.who != given.who:
+        # One row would be gone for both when the first takes it away.
+        raise DecisionError("casework.file_there", name=same.name, who=same.who)
     if same is not None:
         return same
     row = Attachment(connection=connection, exception_id=exception_id, name=given.name, size=len(given.content),

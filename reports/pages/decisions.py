@@ -29,6 +29,7 @@ from reports.pages.names import name_values
 from reports.pages.protection import need
 from reports.pages.words import refusal
 from reports.queries import bookkeeping, cases, standing
+from reports.queries.asking import read_day
 from reports.queries.dossiers import find_dossier
 from reports.queries.query import calendars_of
 from reports.shapes import notation
@@ -342,10 +343,10 @@ def _adjust_pair(session: Session, pair: Pair, signed: Signature) -> None:
 
 def to_follow_up(text: str) -> date | None:
     """Read the day on which a person wants an exception done; empty for none."""
-    try:
-        return date.fromisoformat(text) if text else None
-    except ValueError:
-        raise DecisionError("desk.bad_day", text=text) from None
+    found = read_day(text)
+    if text and found is None:
+        raise DecisionError("desk.bad_day", text=text)
+    return found
 
 
 def form_number(name: str) -> int:

@@ -1,5 +1,6 @@
 """What every page works with: the installation, the reader's language and connections, and strict query parameters."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from reports.access import people
 from reports.access.keys import Scope
 from reports.access.people import Role
 from reports.queries import frames, standing
+from reports.queries.asking import read_day
 from reports.queries.listing import PAGE_ROWS, Listing, Wanted
 from reports.shapes.spans import Span
 
@@ -34,6 +36,8 @@ ERRANDS = "cuadre_errands"
 # Nine digits fit 32 bits, and int() refuses some thousands with an error of its own.
 _LONGEST_NUMBER = 9
 _LONGEST_TEXT = 2000
+_TAX_IDS = {"cl": "RUT", "mx": "RFC"}
+_TAX_ID = re.compile(r"\b(?:RUT|RFC)\b")
 
 
 class BadQueryError(RefusalError):
@@ -219,10 +223,9 @@ def day(name: str) -> date | None:
 def to_day(name: str, text: str) -> date | None:
     if not text:
         return None
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise BadQueryError("pages.bad_date", name=name, value=text) from None
+    if (found := read_day(text)) is None:
+        raise BadQueryError("pages.bad_date", name=name, value=text)
+    return found
 
 
 def page_number() -> int:
@@ -275,6 +278,16 @@ def answer(
         return refuse(refused, endpoint, **values)
     flash(translate(done, language()), "done")
     return redirect(url_for(endpoint, _anchor=anchor, **values))
+
+
+def name_tax_id(text: str) -> str:
+    """Return a heading with the tax id as the countries of its rows call it: RUT, RFC or both."""
+    if not _TAX_ID.search(text):
+        return text
+    named = {*args().values(), *(request.view_args or {}).values()}
+    own = [one for one in visible_connections() if one.name in named] or visible_connections()
+    words = sorted({_TAX_IDS[one.country_code] for one in own}, reverse=True)
+    return _TAX_ID.sub(" o ".join(words), text) if words else text
 
 
 def written(address: str, name: str, before: object = "", **own: object) -> str:

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from sqlmodel import Session
 
 from consumer.facts.columns import Column
+from consumer.facts.messages import Message
 from reports.directory import LISTINGS
 from reports.making.columnar import Selection
 from reports.pages import desk
@@ -29,7 +30,7 @@ _USUAL = {
     "documents": "doc_key balance outcome customer_name issue_date due_date total currency",
     "payout-summary": (
         "payout_id connection status_recon payments_gross charges_gross refunds_gross refund_adjustments "
-        "disputes fee_total difference payout_amount unmatched_count exceptions currency ."
+        "disputes fee_total difference payout_amount unmatched_count exceptions ."
     ),
     "exceptions": (
         "code amount_at_risk subject connection customer_name age_business_days severity due_on owner state "
@@ -152,15 +153,20 @@ def read(table: str, columns: Sequence[Column], own: Collection[str] = (), *, us
             columns=args.get("columns", "") or _columns_known(setting, columns),
         )
     except AskedError as error:
-        message = error.message
-        if message.code == "list.no_column":
-            headings = ", ".join(label_of(table, column.name, desk.language()) for column in columns)
-            message = replace(message, values={**message.values, "known": headings})
-        raise BadQueryError(message) from None
+        raise BadQueryError(_in_headings(error.message, table, columns)) from None
     size = args.get("size", "")
     if size and size not in {str(one) for one in SIZES}:
         raise BadQueryError("pages.not_one_of", name="size", value=size[:20], known=", ".join(map(str, SIZES)))
     return replace(asked, size=int(size) if size else setting.size or usual)
+
+
+def _in_headings(said: Message, table: str, columns: Sequence[Column]) -> Message:
+    """Name the columns of a refusal by the headings that a page gives them."""
+    headings = {column.name: label_of(table, column.name, desk.language()) for column in columns}
+    if said.code == "list.no_column":
+        return replace(said, values={**said.values, "known": ", ".join(headings.values())})
+    name = str(said.values.get("name"))
+    return replace(said, values={**said.values, "name": headings.get(name, name)})
 
 
 def draw_nothing(table: str, asked: Asked) -> Drawn:

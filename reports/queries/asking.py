@@ -182,6 +182,12 @@ def _to_days(text: str) -> tuple[date, date] | None:
     return first, date(first.year, last_month, last)
 
 
+def read_day(text: str) -> date | None:
+    """Read one day, the year first or last."""
+    first, last = _to_days(text.strip()) or (None, None)
+    return first if first == last else None
+
+
 def to_number(text: str) -> Decimal | None:
     """Read a number in any local writing: three digits after a mark are thousands, other numbers of digits decimals."""
     bare = text.replace("$", "").replace(" ", "")

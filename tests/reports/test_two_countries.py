@@ -1,5 +1,6 @@
 """A merchant in Chile and Mexico: two connections in one file, each in its own currency, one without a run yet."""
 
+import re
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -48,6 +49,20 @@ def test_a_connection_without_a_run_is_said_and_exits_3(
     assert result.exit_code == 3
     assert result.stderr == "no finished run of mexico: cuadre reconcile\n"
     assert result.stdout.startswith("figure,source,")
+
+
+def test_a_tax_id_is_called_as_its_country_does(
+    with_mexico: Installation, make_app: Callable[..., Flask], login: Callable[..., FlaskClient]
+) -> None:
+    """Rows of both countries stand under both names, those of one country under its own, whoever reads them."""
+    client = login(make_app(with_mexico))
+    for asked, heading in (("", "RUT o RFC del cliente"), ("?connection=main", "RUT del cliente"),
+                           ("?connection=mexico", "RFC del cliente")):  # fmt: skip
+        page = client.get(f"/view/documents{asked}").get_data(as_text=True)
+        assert re.search(rf"\b{heading}", page), asked
+        assert ("RUT" in heading, "RFC" in heading) == tuple(
+            bool(re.search(rf"{word}[^<]* del cliente", page)) for word in ("RUT", "RFC")
+        ), asked
 
 
 def test_pages_name_the_connection_and_filter_by_it(

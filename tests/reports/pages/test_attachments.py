@@ -4,6 +4,7 @@ from collections.abc import Callable
 from io import BytesIO
 
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
 
 from consumer.facts.clock import utc_now
@@ -89,3 +90,20 @@ def test_a_file_that_changed_on_the_disk_is_not_sent(
     (reconciled.settings.files_dir / "attachments" / row.sha256).write_bytes(b"%PDF-other")
     answer = client.get(f"{CASE}/files/{row.id}", follow_redirects=True).get_data(as_text=True)
     assert "recibo.pdf ya no es el archivo que se guardó" in text_in(answer)
+
+
+def test_a_file_that_another_added_stays_theirs(
+    client: FlaskClient,
+    csrf: Callable[..., str],
+    reconciled: Installation,
+    app: Flask,
+    login: Callable[..., FlaskClient],
+) -> None:
+    """The same bytes from a second person are refused: when the first took them away, both would lose them."""
+    with reconciled.store.transaction() as session:
+        add_user(session, to_user("luz@tienda.test", "otra clave larga", Role.FINANCE, now=utc_now()))
+    send(client, csrf, "recibo.pdf", PDF)
+    luz = login(app, "luz@tienda.test", "otra clave larga")
+    assert "Este archivo ya está aquí como recibo.pdf: lo agregó ana@tienda.test." in send(luz, csrf, "copia.pdf", PDF)
+    (row,) = kept(reconciled, Attachment)
+    assert (row.name, row.who) == ("recibo.pdf", "ana@tienda.test")

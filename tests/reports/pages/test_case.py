@@ -144,10 +144,17 @@ def test_what_people_write_is_never_translated(act: Callable[..., str], client: 
 
 
 def test_what_somebody_changed_meanwhile_is_refused(act: Callable[..., str], reconciled: Installation) -> None:
-    """A form of an older version changes nothing and says so."""
-    act("assign", owner="luz@tienda.test", version=1)
-    assert "mire otra vez" in act("resolve", reason="tarde", version=1)
-    assert exception(reconciled).state == "open"
+    """A form of an older version changes nothing and says so: owner, day, note and state."""
+    act("note", note="llamé", version=1)
+    before = exception(reconciled).model_dump()
+    for action, fields in (
+        ("assign", {"owner": "luz@tienda.test"}),
+        ("due", {"follow_up_on": "2026-10-20"}),
+        ("note", {"note": "otra cosa"}),
+        ("resolve", {"reason": "tarde"}),
+    ):
+        assert "mire otra vez" in act(action, version=1, **fields), action
+    assert exception(reconciled).model_dump() == before
 
 
 def test_a_payment_is_matched_by_hand_and_undone(act: Callable[..., str], reconciled: Installation) -> None:

@@ -48,15 +48,14 @@ OF_PROGRAMS = re.compile(r"\{[^}]*\}|`[^`]*`|--?\w[\w-]*|cuadre [a-z -]+|account
 OF_SETTINGS = re.compile(r"setting \w+|(?<!\S)/\S+")
 # What these elements hold is a key to copy, a value of a program, or a name that someone gave.
 APART = {"code", "pre", "script", "style", "svg", "details", "option", "textarea"}
-# Pages for who runs the program or keeps the ledger: events, settings and columns of entries have names of programs.
-FOR_OPERATORS = ("/operation/events", "/settings", "/api", "/view/drift", "/view/journal")
+FOR_OPERATORS = ("/api",)
 # What people mistype or kept from another day, and forms whose fields were left out or cannot be read.
 REFUSED = (
     "/nowhere", "/exceptions?q=nada%3D3", "/view/documents?q=saldo%3D>x",
     "/view/nothing", "/payouts/nada", "/exceptions/main/ffff", "/documents/main/nada", "/bank/main/nada",
     "/disputes/main/nada", "/books/files/bank/main/nada", "/books/periods/main/99", "/people/99", "/payers/main/99",
     "/tax/main/2026-13", "/proof/main.pdf", "/proof/main.pdf?payout=nada", "/journal/payouts/nada", "/welcome/nada",
-    "/reconcile/nada",
+    "/reconcile/nada", "/payouts?from=ayer", "/payouts?from=2026-10-09&to=2026-10-01", "/view/documents?q=due%3Dnunca",
 )  # fmt: skip
 POSTED: dict[str, dict[str, Any]] = {
     "/exceptions/bulk": {"action": "note", "note": "llamé", "pick": "main/00aa00aa00aa00aa/1"},

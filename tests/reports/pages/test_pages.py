@@ -71,7 +71,7 @@ def test_a_reader_may_choose_english(client: FlaskClient, csrf: Csrf) -> None:
 def test_a_bad_parameter_is_told_in_one_sentence(client: FlaskClient) -> None:
     """A wrong address is a 400 that names the parameter and what it may be."""
     for path, sentence in [
-        ("/payouts?from=ayer", "from: &#39;ayer&#39; no es una fecha como 2026-10-31."),
+        ("/payouts?from=ayer", "from: &#39;ayer&#39; no es una fecha como 31-10-2026."),
         (
             "/payouts?from=2026-10-07&to=2026-10-01",
             "La fecha «desde» (07-10-2026) es posterior a «hasta» (01-10-2026).",

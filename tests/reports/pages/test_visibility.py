@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from itertools import product
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import sqlalchemy as sa
@@ -21,6 +22,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.tables.alarms import AlarmMessage
 from consumer.facts.tables.jobs import Tick
 from consumer.facts.tables.sync import Window
+from reconcile.tables.desk import Attachment
 from reconcile.tables.runs import PayoutResult
 from reports import archive
 from reports.access.keys import Scope, create_token
@@ -94,6 +96,8 @@ def group(books: Installation, tmp_path: Path) -> Installation:
         asked = {"name": "payout-detail", "connections": ["norte"], "days": [], "shape": ["csv", "machine", "en"]}
         session.add(ReportOrder(who="ana@tienda.test", asked=json.dumps(asked), state="failed", ordered_at=now,
                                 seen_at=now, error="secret of the north"))  # fmt: skip
+        session.add(Attachment(connection="norte", exception_id="00aa00aa00aa00aa", name="secret of the north.pdf",
+                               size=1, sha256="a" * 64, who="ana@tienda.test", at=now))  # fmt: skip
         session.add(AlarmMessage(channel="mail", kind="alarm", content="{}", made_at=now, error="secret of the north"))
         beto = to_user(BETO, PASSWORD, Role.FINANCE, now=now)
         beto.connections = "main"
@@ -181,9 +185,10 @@ def test_the_search_finds_nothing_of_another_connection(group_app: Flask, own: I
     admin, beto = login(group_app), login(group_app, BETO, PASSWORD)
     found = set()
     for text in ("1105", "pi_2", "comercial nandu", "50.000", "pago sin documento", "11.111.111-1"):
-        for path in ("/search", "/api/v1/search"):
-            found |= shown_in(admin, path, query_string={"q": text})
-            page = beto.get(path, query_string={"q": text}).text
+        for path in ("/search", "/api/v1/search", "/search?part=1", "/search?part=1&kind=document&connection=norte"):
+            asked = f"{path}{'&' if '?' in path else '?'}{urlencode({'q': text})}"
+            found |= shown_in(admin, asked)
+            page = beto.get(asked).text.replace("norte&", "&")
             assert not re.search(r"norte|documents/main|cl:33|00aa00aa|11bb11bb|Ñandú", page), (path, text)
     assert {"norte", "cl:33", "00aa00aa", "Ñandú"} <= found
 

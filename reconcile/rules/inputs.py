@@ -271,5 +271,5 @@ def _to_dtype(values: Series, dtype: str) -> Series:
         return pd.to_datetime(values, utc=dtype == MOMENT).astype(_parsed(dtype))
     if dtype == MONEY:
         return values.astype(MONEY)
-    # A column of None alone arrives as object, and turning None into text must not make the word "None".
-    return values.astype("string").astype(TEXT)
+    # A column of None alone arrives as object; None stays missing, and does not become a word.
+    return values.astype(TEXT)

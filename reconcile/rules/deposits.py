@@ -347,7 +347,8 @@ def find_source_differences(deposits: list[Deposit], summary: DataFrame, inputs:
 
     Two amounts of one payout are `BANK_AMOUNT_DIFF` of that payout, and no finding here.
     """
-    if not deposits:
+    is_filed = inputs.bank["known_until"].notna()
+    if is_filed.all() or not is_filed.any():
         return []
     known = set(summary["bank_movement_id"][(summary["bank_difference"] != 0).fillna(value=False)])
     whole = _WholeDays(inputs)

@@ -26,6 +26,7 @@ from reconcile.fiscal.comparing import Verdict
 from reconcile.fiscal.complements import Break
 from reconcile.fiscal.declared import SOURCES
 from reconcile.fiscal.facts import causes, facts_of
+from reconcile.fiscal.overview import INPUTS
 from reconcile.fiscal.witnesses import Witness
 from reconcile.rules.kinds import KINDS
 from reconcile.rules.outcomes import Code, Failure
@@ -259,6 +260,7 @@ def _find_of_tax() -> Iterator[tuple[str, str, set[str] | None]]:
         *(f"{part}.{code}" for code in causes() for part in ("tax_cause", "tax_do")),
         *(f"tax_duty.{duty.code}" for country in own for duty in country.duties),
         *(f"tax_group.{name}" for name in GROUPS), *(f"tax_source.{name}" for name in SOURCES),
+        *(f"tax_input.{name}" for name in INPUTS),
         *(f"relation.{country}.{code}" for country, codes in RELATIONS.items() for code in codes),
         *(f"chain.{name}" for name in Break), "tax_register.cl", "tax_register.mx",
     ]  # fmt: skip

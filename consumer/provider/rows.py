@@ -180,6 +180,18 @@ def _tax_invoice(data: Data) -> Row:
         "status": fields.text(fields.part(data, "institution_invoice"), "invoice_status"),
         "amount": fields.amount(data, "total_amount"),
         "currency": fields.currency(data),
+        **place_of_tax_invoice(data),
+    }
+
+
+def place_of_tax_invoice(data: Data) -> Row:
+    """Return month, number and side of a document of the register; the month is written as 10/2026."""
+    month, _, year = (fields.text(data, "tax_period") or "").partition("/")
+    number = fields.text(data, "number")
+    return {
+        "period": f"{year}-{month:0>2}" if year else None,
+        "number": number.lower() if number else None,
+        "direction": fields.text(data, "issue_type"),
     }
 
 

@@ -90,7 +90,10 @@ def read_periods(session: Session, connection: Connection) -> set[str]:
             session.scalars(sa.select(col(table.period)).where(col(table.connection) == connection.name).distinct())
         )
     if not session.scalar(sa.select(sa.func.count()).where(col(RegisterFile.connection) == connection.name)):
-        found |= {paper.period for paper in _read_link(session, connection, Scope(), "").papers}
+        of_link = sa.select(col(TaxInvoice.period)).where(*_is_shown(connection)).distinct()
+        found |= set(session.scalars(of_link)) - {None}
+        undated = _list_link(session, connection, col(TaxInvoice.period).is_(None))
+        found |= {paper.period for paper in undated}
     return found
 
 
@@ -228,16 +231,35 @@ def _to_paper(row: RegisterRow, days: Mapping[str, date | None]) -> Paper:
 
 def _read_link(session: Session, connection: Connection, scope: Scope, issuer: str) -> Said:
     """Read the register as the provider shows it; sums of a month come without a receiver."""
-    mine = (TaxInvoice.connection == connection.name, TaxInvoice.mode == connection.mode)
-    found: list[Paper] | None = None
-    for body in session.exec(select(TaxInvoice.body).where(*mine, col(TaxInvoice.gone_at).is_(None))):
-        paper, found = _of_link(msgspec.json.decode(body), connection), found or []
-        if paper and (scope.holds(paper.key, paper.period) or (issuer and paper.tax_id == issuer)):
-            found.append(paper)
-    if found is None:
+    if session.scalar(sa.select(col(TaxInvoice.id)).where(*_is_shown(connection)).limit(1)) is None:
         return Said()
+    found = [
+        paper
+        for paper in _list_link(session, connection, *_of_scope(session, scope, issuer))
+        if scope.holds(paper.key, paper.period) or (issuer and paper.tax_id == issuer)
+    ]
     point = session.get(Checkpoint, (connection.name, _STREAM))
     return Said(drop_sums(found), point.pulled_at if point else None)
+
+
+def _is_shown(connection: Connection) -> tuple[sa.ColumnElement[bool], ...]:
+    table = TaxInvoice
+    mine = (col(table.connection) == connection.name, col(table.mode) == connection.mode)
+    return (*mine, col(table.gone_at).is_(None))
+
+
+def _list_link(session: Session, connection: Connection, *asked: sa.ColumnElement[bool]) -> Iterator[Paper]:
+    bodies = session.scalars(sa.select(col(TaxInvoice.body)).where(*_is_shown(connection), *asked))
+    yield from filter(None, (_of_link(msgspec.json.decode(body), connection) for body in bodies))
+
+
+def _of_scope(session: Session, scope: Scope, issuer: str) -> Iterator[sa.ColumnElement[bool]]:
+    """Yield the condition of what may bear on the months; one without a stated month may be of any."""
+    if scope.keys is None:
+        return
+    period, direction = col(TaxInvoice.period), col(TaxInvoice.direction)
+    asked = [period.in_(scope.months or ()), period.is_(None), among(session, TaxInvoice.number, scope.numbers)]
+    yield sa.or_(*asked, *([direction == "received"] if issuer else []))
 
 
 def _of_link(body: dict[str, object], connection: Connection) -> Paper | None:

@@ -131,8 +131,7 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
         except ReopenedError as moved:
             reopened |= moved.payouts
             continue
-        # The newest run of a horizon lacks the money of closed days.
-        if outcome.complete and not dry_run and wish.scope.is_everything and not installation.settings.horizon:
+        if outcome.complete and not dry_run and wish.scope.is_everything:
             list_tax(installation, connection, run_id=outcome.run_id, as_of=as_of)
         return outcome
 

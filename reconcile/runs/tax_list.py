@@ -1,6 +1,6 @@
 """The tax control's part of the work list: the causes that are exceptions, of the months that can still be mended."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple, TypeAlias
@@ -18,6 +18,7 @@ from reconcile.fiscal.comparing import Part, Tie, Verdict
 from reconcile.fiscal.declared import find_rectified
 from reconcile.fiscal.facts import causes
 from reconcile.fiscal.fees import add_months
+from reconcile.fiscal.overview import Overview, keep, look_at, mark_inputs
 from reconcile.fiscal.reading import read_world
 from reconcile.fiscal.tie_out import tie_out
 from reconcile.fiscal.witnesses import Witness, World
@@ -54,6 +55,7 @@ class _Judged:
 
     found: dict[str, Finding]
     places: frozenset[_Place]
+    overviews: Mapping[str, Overview]
 
     def could_find(self, row: ExceptionState) -> bool:
         return _place_of(row) in self.places
@@ -69,8 +71,10 @@ def list_tax(installation: Installation, connection: Connection, *, run_id: str,
     with store.reading() as session:
         if last_complete(session, connection.name) > as_of or not is_kept(session, connection.name):
             return
+        mark = mark_inputs(session, connection, today=as_of)
         judged = _judge(session, connection, as_of)
     with store.transaction() as session:
+        keep(session, connection, judged.overviews, mark)
         # One list of exceptions is merged by one at a time.
         take_turn(session, Turn.RUNS)
         seen = Seen(connection.name, run_id, as_of, utc_now(), True, judged.found)
@@ -85,7 +89,8 @@ def _judge(session: Session, connection: Connection, as_of: date) -> _Judged:
     # Complements are due in the month after the payment: that of today too.
     due = months | {f"{as_of:%Y-%m}"}
     world = read_world(session, connection, today=as_of, periods=due)
-    ties = [tie for month in sorted(months) for tie in tie_out(world, month)]
+    of_months = {month: tie_out(world, month) for month in sorted(months)}
+    ties = [tie for found in of_months.values() for tie in found]
     found = [*_find_in_ties(ties, country), *_find_of_complements(world, due)]
     rectified = sorted(find_rectified(session, connection) & months)
     found += [_Cause(Code.F29_RECTIFIED, None, month, _RETURN, Part("", 0)) for month in rectified]
@@ -94,7 +99,8 @@ def _judge(session: Session, connection: Connection, as_of: date) -> _Judged:
         places |= {(month, _COMPLEMENTS, False) for month in due}
     names = dict(_read_names(session, connection.name, {cause.part.doc_key for cause in found}))
     findings = _merge_alike(_to_finding(cause, names, connection.country.currency) for cause in found)
-    return _Judged(by_identity(connection.name, findings), frozenset(places))
+    overviews = {month: look_at(world, month, found) for month, found in of_months.items()}
+    return _Judged(by_identity(connection.name, findings), frozenset(places), overviews)
 
 
 def _has_verdict(tie: Tie) -> bool:

@@ -211,3 +211,18 @@ class DeclaredFigure(SQLModel, table=True):
     at: datetime = moment(optional=False)
     # typed or file
     source: str
+
+
+class KeptTieOut(SQLModel, table=True):
+    """What a tie-out of one period came to, as a page shows it; `mark` names what it read."""
+
+    __tablename__ = "kept_tie_out"
+
+    connection: str = Field(primary_key=True)
+    # A month as YYYY-MM, or a year.
+    period: str = Field(primary_key=True)
+    at: datetime = moment(optional=False)
+    mark: str
+    # Documents and payments of the period.
+    rows: int
+    body: str

@@ -9,13 +9,13 @@ from sqlmodel import Session
 
 from consumer.facts.installation import Connection
 from consumer.facts.messages import translate
-from reconcile.fiscal.collecting import CARDS, voucher_days
+from reconcile.fiscal.collecting import CARDS, VoucherDay, voucher_days
 from reconcile.fiscal.comparing import Part, Tie
 from reconcile.fiscal.facts import causes
 from reconcile.fiscal.fees import FeeDocument, list_documents
 from reconcile.fiscal.reading import read_bills, read_periods, read_world
 from reconcile.fiscal.tie_out import end_of, tie_out
-from reconcile.fiscal.witnesses import Witness, World
+from reconcile.fiscal.witnesses import Witness
 from reports.queries.query import Source
 from reports.shapes.spans import Row, Span
 
@@ -120,13 +120,13 @@ def cause_rows(source: Source) -> Iterator[Row]:
     for connection in source.query.connections:
         for tie in list_ties(source.session, connection, source.query.span, today=source.as_of):
             for part in tie.parts:
-                yield to_cause(tie, part, connection, source.as_of)
+                yield to_cause(tie.period, tie.figure, part, connection, source.as_of)
 
 
-def to_cause(tie: Tie, part: Part, connection: Connection, as_of: date) -> Row:
+def to_cause(period: str, figure: str, part: Part, connection: Connection, as_of: date) -> Row:
     return {
-        "period": tie.period,
-        "figure": tie.figure,
+        "period": period,
+        "figure": figure,
         "cause": part.cause,
         "side": causes()[part.cause].side,
         "doc_key": part.doc_key or None,
@@ -147,12 +147,12 @@ def voucher_rows(source: Source) -> Iterator[Row]:
             world = read_world(source.session, connection, today=source.as_of)
             months = {payment.period for payment in world.payments if payment.subtype in CARDS}
             for period in sorted(month for month in months if _is_within(month, source.query.span)):
-                yield from to_vouchers(world, period, connection.name)
+                yield from to_vouchers(voucher_days(world.payments, period), connection.name)
 
 
-def to_vouchers(world: World, period: str, connection: str) -> Iterator[Row]:
+def to_vouchers(days: Sequence[VoucherDay], connection: str) -> Iterator[Row]:
     """Yield the days of one month: what was taxed is split by the rate, to the peso."""
-    for day in voucher_days(world.payments, period):
+    for day in days:
         taxed = day.total - day.exempt
         net = (2 * taxed * _WITHOUT + _WITH_VAT) // (2 * _WITH_VAT)
         yield {

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
-from itertools import islice
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -14,12 +13,12 @@ from consumer.facts.bankdays import read_calendar
 from consumer.facts.installation import Connection
 from consumer.facts.messages import name_month, translate
 from consumer.facts.money import format_decimal
-from reconcile.fiscal.calendar import Due, find_levers, is_period, list_due, month_before
-from reconcile.fiscal.comparing import count_cancelled, count_missing
+from reconcile.fiscal import overview
+from reconcile.fiscal.calendar import Due, is_period, list_due, month_before
 from reconcile.fiscal.declared import FILE, TYPED, DeclaredError, Wish, declare, list_declared, read_declared, read_file
 from reconcile.fiscal.facts import facts_of
-from reconcile.fiscal.reading import read_months, read_world
-from reconcile.fiscal.tie_out import end_of, tie_out
+from reconcile.fiscal.reading import read_months
+from reconcile.fiscal.tie_out import end_of
 from reconcile.tables.books import LocalInvoice
 from reconcile.tables.fiscal import DeclaredFigure, FiscalDocument, RegisterFile
 from reports.access.people import Role
@@ -32,7 +31,6 @@ from reports.shapes.spans import Row
 
 blueprint = Blueprint("tax", __name__, url_prefix="/tax")
 
-_MOST_ROWS = 200
 _MONTHS_OFFERED = 24
 _MONTH = len("2026-10")
 
@@ -73,27 +71,33 @@ def show(connection: str, period: str) -> ResponseReturnValue:
     own = _find(connection, period)
     today = desk.today()
     with desk.installation().store.reading() as session:
-        world = read_world(session, own, today=today, periods=[period])
+        shown = overview.show(session, own, period, today=today)
         versions = [one for one in list_declared(session, own) if one.period == period]
-        ties = tie_out(world, period)
-        causes = islice(((tie, part) for tie in ties for part in tie.parts), _MOST_ROWS)
-        rows = [fiscal.to_cause(tie, part, own, today) for tie, part in causes]
+        found = shown.overview
+        rows = [fiscal.to_cause(period, figure, part, own, today) for figure, part in found.causes]
         kept = _find_kept(session, connection, rows)
         periods = _list_periods(session, connection, period)
     is_month = len(period) == _MONTH
     calendar = read_calendar(desk.installation().settings.files_dir, own.country_code)
-    vouchers = list(fiscal.to_vouchers(world, period, own.name)) if is_month and own.country_code == "cl" else []
+    vouchers = list(fiscal.to_vouchers(found.vouchers, own.name))
     return render_template(
-        "tax.html", own=own, period=period, periods=periods, name_period=_name_period, groups=fiscal.to_groups(ties),
-        add_up=fiscal.add_up_causes, rows=rows, total=sum(len(tie.parts) for tie in ties), kept=kept, is_month=is_month,
-        due=list_due(own.country_code, period, calendar, today) if is_month else (),
-        levers=find_levers(ties), missing=count_missing(world.register.papers, world.xml.papers, period),
-        cancelled=count_cancelled(ties), has_xml=world.xml.is_known,
-        knows=world.register.is_known or world.xml.is_known or bool(world.declared),
+        "tax.html", own=own, period=period, periods=periods, name_period=_name_period, rows=rows, total=found.total,
+        groups=fiscal.to_groups(found.ties), add_up=fiscal.add_up_causes, kept=kept, is_month=is_month,
+        due=list_due(own.country_code, period, calendar, today) if is_month else (), levers=found.levers,
+        missing=found.missing, cancelled=found.cancelled, has_xml=found.has_xml, knows=found.knows,
         vouchers=vouchers if any(day["total"] for day in vouchers) else [], fields=_to_fields(own, period, versions),
         versions=versions, span=_span_of(period), write=_write, may_bring=desk.reader().role.may(Role.FINANCE),
-        open_ties=[tie for tie in ties if tie.rest and tie.withheld is None],
+        open_ties=[tie for tie in found.ties if tie.rest and tie.withheld is None], shown=shown,
     )  # fmt: skip
+
+
+@blueprint.post("/<connection>/<period>/again")
+def compare(connection: str, period: str) -> ResponseReturnValue:
+    """Tie the period out anew, with what came in since it was."""
+    need(Role.FINANCE)
+    own = _find(connection, period)
+    _reckon(own, period)
+    return redirect(url_for("tax.show", connection=own.name, period=period))
 
 
 @blueprint.post("/<connection>/<period>")
@@ -109,12 +113,22 @@ def state(connection: str, period: str) -> ResponseReturnValue:
             if wishes is None:
                 wishes = list(_read_form(own, period, list_declared(session, own)))
             kept = declare(session, own, wishes, author=desk.reader().name, at=desk.now(), source=source)
+        _reckon(own, period)
     except DeclaredError as error:
         return desk.refuse(refusal(error.message, desk.language()), "tax.show", connection=own.name, period=period)
     desk.note("declare", f"{own.name} {period}")
     language = desk.language()
     flash(translate("done.declare", language, n=notation.format_count(kept, language)), "done")
     return redirect(url_for("tax.show", connection=own.name, period=period, _anchor="declared"))
+
+
+def _reckon(own: Connection, period: str) -> None:
+    """Tie a period out and keep it; what others write meanwhile does not wait for that."""
+    store = desk.installation().store
+    with store.reading() as session:
+        found, mark = overview.reckon(session, own, period, today=desk.today())
+    with store.transaction() as session:
+        overview.keep(session, own, {period: found}, mark)
 
 
 def _find(connection: str, period: str) -> Connection:

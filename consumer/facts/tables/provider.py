@@ -330,8 +330,22 @@ class RefreshIntent(ProviderObject, table=True):
 
 
 class TaxInvoice(ProviderObject, table=True):
+    """A document of the register as the provider shows it; what a month's tie-out asks for is taken from the body."""
+
     __tablename__ = "tax_invoice"
+    __table_args__ = (
+        Index("tax_invoice_period", "connection", "period", "number"),
+        # Counted, with the newest of each, wherever a change is looked for.
+        Index("tax_invoice_version", "connection", "version_at", "gone_at"),
+    )
     object_name = "invoice"
+
+    # Month as YYYY-MM where the provider states one, else None.
+    period: str | None = None
+    # Folio, or UUID in lower case.
+    number: str | None = None
+    # issued or received
+    direction: str | None = None
 
 
 class TaxReturn(ProviderObject, table=True):

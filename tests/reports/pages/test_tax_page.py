@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -14,9 +15,10 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from reconcile.books.register_files import import_register
+from reconcile.fiscal.collecting import voucher_days
 from reconcile.fiscal.declared import Wish, declare, list_declared
-from reconcile.fiscal.witnesses import Payment, Terms
-from reconcile.fiscal.witnesses import World as Witnesses
+from reconcile.fiscal.overview import keep, reckon
+from reconcile.fiscal.witnesses import Payment
 from reconcile.runs.run import run
 from reconcile.runs.tax_list import list_tax
 from reconcile.tables.books import InvoiceFile
@@ -102,6 +104,21 @@ def test_a_month_shows_each_figure_with_its_witnesses_and_causes(reader: FlaskCl
     assert "F29 por internet 20-11-2026" in page
     assert reader.get("/tax/main/2026-13").status_code == 404
     assert "Impuestos de 2026" in text_of(reader, "/tax/main/2026")
+
+
+def test_a_large_month_is_shown_as_it_was_kept(reader: FlaskClient, csrf: Csrf, october: Installation) -> None:
+    """What came in since is said and not counted, until the reader compares again."""
+    main = october.settings.connection("main")
+    with october.store.reading() as session:
+        found, mark = reckon(session, main, "2026-10", today=date(2026, 11, 16))
+    with october.store.transaction() as session:
+        keep(session, main, {"2026-10": replace(found, rows=1_000_000)}, mark.replace('"declared":"0', '"declared":"9'))
+    before = text_in(reader.get("/tax/main/2026-10").get_data(as_text=True))
+    assert "Lo que llegó después no está en ellas: cifras declaradas." in before
+    token = csrf(reader, "/tax/main/2026-10")
+    answer = reader.post("/tax/main/2026-10/again", data={"csrf_token": token}, follow_redirects=True)
+    assert answer.status_code == 200
+    assert "Lo que llegó después" not in text_in(answer.get_data(as_text=True))
 
 
 def test_the_list_of_months_compares_none(reader: FlaskClient, october: Installation) -> None:
@@ -244,7 +261,7 @@ def test_vouchers_of_each_day_are_split_to_the_peso() -> None:
         Payment("d", date(2026, 10, 3), "bank_transfer", 700),
         Payment("e", date(2026, 11, 1), "credit_card", 900),
     ]
-    rows = list(to_vouchers(Witnesses(Terms("cl"), payments=payments), "2026-10", "main"))
+    rows = list(to_vouchers(voucher_days(payments, "2026-10"), "main"))
     assert len(rows) == 31
     assert [list(row.values())[1:7] for row in rows[:3]] == [
         [2, 1841, 350, 0, 2191, 0], [1, 0, 0, 500, 500, 500], [0, 0, 0, 0, 0, 0],

@@ -13,7 +13,7 @@ from sqlmodel import Session, col, select
 from consumer.facts.clock import local_date, to_instant
 from consumer.facts.installation import Connection
 from consumer.facts.money import MoneyError, digits_of
-from consumer.facts.store import Row, among
+from consumer.facts.store import Row, among, one_of, to_ids
 from consumer.facts.tables.provider import TaxInvoice
 from consumer.facts.tables.sync import Checkpoint
 from consumer.facts.taxids import TaxIdError, to_tax_id
@@ -91,7 +91,7 @@ def read_periods(session: Session, connection: Connection) -> set[str]:
         )
     if not session.scalar(sa.select(sa.func.count()).where(col(RegisterFile.connection) == connection.name)):
         of_link = sa.select(col(TaxInvoice.period)).where(*_is_shown(connection)).distinct()
-        found |= set(session.scalars(of_link)) - {None}
+        found |= {period for period in session.scalars(of_link) if period}
         undated = _list_link(session, connection, col(TaxInvoice.period).is_(None))
         found |= {paper.period for paper in undated}
     return found
@@ -258,7 +258,10 @@ def _of_scope(session: Session, scope: Scope, issuer: str) -> Iterator[sa.Column
     if scope.keys is None:
         return
     period, direction = col(TaxInvoice.period), col(TaxInvoice.direction)
-    asked = [period.in_(scope.months or ()), period.is_(None), among(session, TaxInvoice.number, scope.numbers)]
+    number = one_of(
+        sa.type_coerce(col(TaxInvoice.number), sa.String), session.get_bind().dialect.name, to_ids(scope.numbers)
+    )
+    asked = [period.in_(scope.months or ()), period.is_(None), number]
     yield sa.or_(*asked, *([direction == "received"] if issuer else []))
 
 

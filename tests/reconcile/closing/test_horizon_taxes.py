@@ -32,13 +32,17 @@ def test_causes_of_closed_days_stay_on_the_work_list(
     bounded = replace(installation, settings=installation.settings.model_copy(update={"horizon": True}))
     history = History(world, Random(1))  # noqa: S311 - repeatable trade
     world.complete(datetime(2026, 12, 1, 6, tzinfo=UTC))
-    books = {
-        "connection": "main",
-        "sha256": "0" * 64,
-        "name": "ventas.csv",
-        "imported_at": datetime(2026, 3, 2, tzinfo=UTC),
-    }
-    world.keep(InvoiceFile(**books, rows=30, added=30, changed=0))
+    world.keep(
+        InvoiceFile(
+            connection="main",
+            sha256="0" * 64,
+            name="v.csv",
+            imported_at=datetime(2026, 3, 2, tzinfo=UTC),
+            rows=30,
+            added=30,
+            changed=0,
+        )
+    )
     for folio in range(1031, 1061):
         history.issue(str(folio), 1190, rut=RUT, order="", net=1000, vat=190)
         history.pay(f"pi_{folio}", 1190, {"metadata": {"folio": str(folio)}}, RUT)

@@ -27,8 +27,9 @@ MANY = 5_001
 @pytest.fixture
 def bring(installation: Installation, main: Connection, world: "World", tmp_path: Path) -> Callable[..., None]:
     """Two invoices in the books; calling it brings October's register in, with invoices of these folios."""
-    books = {"connection": "main", "sha256": "0" * 64, "name": "ventas.csv", "imported_at": AT}
-    world.keep(InvoiceFile(**books, rows=2, added=2, changed=0))
+    world.keep(
+        InvoiceFile(connection="main", sha256="0" * 64, name="v.csv", imported_at=AT, rows=2, added=2, changed=0)
+    )
     for folio in ("1", "2"):
         world.invoice(folio, 1190, issue_date=date(2026, 10, 5), net=1000, exempt=0, vat=190)
 

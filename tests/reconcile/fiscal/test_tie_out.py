@@ -172,6 +172,21 @@ def test_a_return_is_explained_by_whole_groups_only() -> None:
     assert explain_declared(5, two, types=1) == []
 
 
+NOTE_MONTHS = [(3, date(2026, 7, 6), 0), (3, date(2026, 7, 5), 19), (6, date(2026, 4, 5), 19), (6, date(2026, 4, 6), 0)]
+
+
+@pytest.mark.parametrize(("months", "sold_on", "late"), NOTE_MONTHS)
+def test_a_note_lowers_the_tax_for_as_many_months_as_the_setting_says(months: int, sold_on: date, late: int) -> None:
+    """Three (SII FAQ 1923) or six (FAQ 7335 and 1212), counted to the day; one of 6 October."""
+    note = paper("n1", 19, kind="61", on=date(2026, 10, 6), ref_on=sold_on)
+    known = World(
+        Terms("cl", note_months=months), books=Said([note], AT), register=Said([note], AT),
+        declared={OCTOBER: Figures({"510": 19 - late}, AT)},
+    )  # fmt: skip
+    tie = find(tie_out(known, OCTOBER), "510", Witness.REGISTER, Witness.DECLARED)
+    assert (tie.rest, [(part.cause, part.amount) for part in tie.parts]) == (0, [("note_late", 19)] if late else [])
+
+
 def test_the_total_of_a_form_follows_from_its_lines() -> None:
     """The total of debits is the register's by the form; the total of credits needs what was carried over."""
     register = [paper("a"), paper("n", 19, kind="61"), paper("p", 50, side="purchases")]

@@ -1,5 +1,6 @@
 """Causes of tax differences on the work list: opened and taken off by the tax control alone, month by month."""
 
+import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -11,9 +12,13 @@ from sqlmodel import col, select
 
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
+from consumer.facts.tables.provider import TaxStatement
 from reconcile.books.register_files import import_register
 from reconcile.fiscal.declared import Wish, declare
+from reconcile.fiscal.reading import read_world
+from reconcile.fiscal.tie_out import tie_out
 from reconcile.rules.outcomes import OF_TAX
+from reconcile.runs.run import run
 from reconcile.runs.tax_list import list_tax
 from reconcile.tables.books import InvoiceFile
 from reconcile.tables.desk import ExceptionRow
@@ -104,3 +109,59 @@ def test_a_declared_figure_without_explanation_is_listed(
             declare(session, main, [Wish("2026-10", "502", amount)], author="Ana", at=AT)
         rows = look(date(2026, 11, 20))
         assert rows == [found] if found else [row[-1] for row in rows] == ["resolved"]
+
+
+def test_a_rectified_return_is_listed(
+    look: Callable[[date], list[tuple[object, ...]]], october: Callable[..., None], world: "World"
+) -> None:
+    """One F29 of a month says nothing; a second one is for information."""
+    october("1", "2")
+    assert look(date(2026, 11, 20)) == []
+    for number, debit, found in (("1", 380, []), ("2", 400, ["F29_RECTIFIED"])):
+        body = {"period": "10", "fiscal_year": 2026, "institution_tax_statement": {"total_debit": debit}}
+        world.keep(
+            TaxStatement(
+                connection="main", id=f"ts_{number}", mode="test", version_at=AT.replace(day=int(number)),
+                document_number=number, period="2026-10", body=json.dumps(body),
+            )
+        )  # fmt: skip
+        assert [row[0] for row in look(date(2026, 11, 20))] == found
+    (rectified,) = look(date(2026, 11, 20))
+    assert rectified[1:5] == ("info", "declared:2026-10:return", None, 0)
+
+
+MODELS = [
+    ("voucher", ["PAYMENT_DOUBLE_DOC", "PAYMENT_NO_DOC_TRANSFER"], "1190 0 explained"),
+    ("boleta", ["PAYMENT_NO_DOC_TRANSFER"], "1190 1190 shown"),
+    ("both", ["PAYMENT_DOUBLE_DOC", "PAYMENT_NO_DOC_TRANSFER"], "1190 1190 shown"),
+]
+
+
+@pytest.mark.parametrize(("model", "codes", "vouchers"), MODELS)
+def test_cards_by_the_model_and_transfers_in_any(  # noqa: PLR0917 - a month and what it comes to
+    installation: Installation, main: Connection, world: "World", tmp_path: Path, model: str, codes: list[str],
+    vouchers: str,
+) -> None:  # fmt: skip
+    """A boleta beside the voucher of a card is doubled unless boletas are the model; a transfer needs a document."""
+    modelled = main.model_copy(update={"voucher_model": model})
+    world.keep(
+        InvoiceFile(connection="main", sha256="0" * 64, name="b.csv", imported_at=AT, rows=1, added=1, changed=0)
+    )
+    world.invoice("5", 1190, doc_key="cl:39::5", doc_type="39", issue_date=date(2026, 10, 5), net=1000, vat=190)
+    at = {name: datetime(2026, 10, 7, 15, tzinfo=UTC) for name in ("created_at", "succeeded_at")}
+    named = {"metadata": {"doc_type": "39", "folio": "5"}}
+    world.payment("pi_card", 1190, subtype="credit_card", body=named, **at)
+    world.payment("pi_bare", 700, subtype="bank_transfer", **at)
+    world.complete(datetime(2026, 11, 21, 12, tzinfo=UTC))
+    summary = tmp_path / "RCV_RESUMEN_VENTA_202610.csv"
+    summary.write_text(
+        "Tipo Documento;Total Documentos;Monto Exento;Monto Neto;Monto IVA;Monto Total\n"
+        "39 Boleta Electronica;1;0;1000;190;1190\n"
+    )
+    assert import_register(installation, modelled, summary, at=AT).accepted
+    run(installation, modelled, as_of=date(2026, 11, 20))
+    with installation.store.reading() as session:
+        rows = session.exec(select(ExceptionRow).where(col(ExceptionRow.code).in_(OF_TAX))).all()
+        found = tie_out(read_world(session, modelled, today=date(2026, 11, 20), periods=["2026-10"]), "2026-10")
+    assert sorted({row.code for row in rows}) == codes
+    assert [f"{tie.a.amount} {tie.rest} {tie.verdict}" for tie in found if tie.figure == "vouchers"] == [vouchers]

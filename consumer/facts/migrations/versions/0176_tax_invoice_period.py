@@ -20,11 +20,11 @@ def upgrade() -> None:
     op.create_index("tax_invoice_version", "tax_invoice", ["connection", "version_at", "gone_at"])
     database = op.get_bind()
     names = ("connection", "id", "body", "period", "number", "direction")
-    rows = sa.table("tax_invoice", *(sa.column(name, sa.String()) for name in names)).c
-    key = (rows.connection, rows.id)
+    invoices = sa.table("tax_invoice", *(sa.column(name, sa.String()) for name in names))
+    key = (invoices.c.connection, invoices.c.id)
     last = ("", "")
-    update = rows.id.table.update().where(*(column == sa.bindparam(f"of_{column.name}") for column in key))
-    asked = sa.select(*key, rows.body).order_by(*key).limit(_BATCH)
+    update = invoices.update().where(*(column == sa.bindparam(f"of_{column.name}") for column in key))
+    asked = sa.select(*key, invoices.c.body).order_by(*key).limit(_BATCH)
     while found := database.execute(asked.where(sa.tuple_(*key) > last)).all():
         places = [{"of_connection": one[0], "of_id": one[1], **_place_of(msgspec.json.decode(one[2]))} for one in found]
         database.execute(update.values({name: sa.bindparam(name) for name in names[3:]}), places)

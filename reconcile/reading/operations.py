@@ -25,29 +25,33 @@ def read_operations(database: sa.Connection, connection: Connection) -> DataFram
     if not documents:
         return empty_frame(OPERATIONS)
     tracked = read_tracking_keys(database, connection)
-    found = sorted({
-        (payment, key)
+    parts = {
+        (payment, key): part
         for payment, at in _read_payments(database, connection)
-        for operation in {at[0], normalize(tracked.get(at, ""))}
-        for key in documents.get(operation, ())
-    })  # fmt: skip
+        for operation in (normalize(tracked.get(at, "")), at[0])
+        for key, part in documents.get(operation, {}).items()
+    }
+    found = [(*names, part) for names, part in sorted(parts.items(), key=lambda one: one[0])]
     return to_types(DataFrame(found, columns=list(OPERATIONS)), OPERATIONS) if found else empty_frame(OPERATIONS)
 
 
-def _read_documents(database: sa.Connection, connection: Connection) -> Mapping[str, set[str]]:
-    """Return the documents that the merchant's valid complements settle, by the operation of the payment."""
+def _read_documents(database: sa.Connection, connection: Connection) -> Mapping[str, dict[str, int | None]]:
+    """Return the documents that the merchant's valid complements settle, by the operation of the payment.
+
+    Each has the part that was paid of it, or None if several complements say one or it is in another currency.
+    """
     payments, documents = core_of(FiscalPayment).c, core_of(FiscalDocument).c
     same = (documents.connection == payments.connection) & (documents.doc_key == payments.doc_key)
     asked = (
-        sa.select(payments.operation, payments.paid_key)
+        sa.select(payments.operation, payments.paid_key, payments.paid, payments.paid_currency == payments.currency)
         .join(core_of(FiscalDocument), same)
         .where(payments.connection == connection.name, payments.operation != "", payments.paid_key != "")
         .where(documents.status == "valid", documents.direction == "issued")
     )
-    found: dict[str, set[str]] = defaultdict(set)
-    for operation, key in database.execute(asked):
+    found: dict[str, dict[str, int | None]] = defaultdict(dict)
+    for operation, key, paid, is_same_money in database.execute(asked):
         if name := normalize(operation):
-            found[name].add(key)
+            found[name][key] = paid if is_same_money and key not in found[name] else None
     return found
 
 

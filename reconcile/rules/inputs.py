@@ -123,8 +123,8 @@ PAYERS: Schema = {
     "rule_id": COUNT, "kind": TEXT, "subject": TEXT, "object": TEXT, "since": MOMENT, "until": MOMENT,
 }  # fmt: skip
 
-# Payments that a payment complement names by its operation, and the documents it settles.
-OPERATIONS: Schema = {"resource_id": TEXT, "doc_key": TEXT}
+# Payments that a payment complement names by its operation, the documents it settles, and the part of each if certain.
+OPERATIONS: Schema = {"resource_id": TEXT, "doc_key": TEXT, "part": MONEY}
 
 # Documents of which a later file states something else than their XML: what (fields divided by a space), and by how
 # much its total is another.

@@ -192,13 +192,23 @@ def find_keys(said: Said, books: Books, operations: Ints | None = None) -> Keys:
 
 def find_operations(frame: DataFrame, ids: Words, books: Books) -> Ints:
     """Return columns of payment, rule and document for what payment complements say; only claims are named."""
+    payment, doc, _ = _locate_operations(frame, ids, books)
+    return np.stack([payment, np.full(len(payment), list(_RANKS).index(OPERATION), dtype=np.int64), doc])
+
+
+def find_parts(frame: DataFrame, ids: Words, books: Books) -> dict[tuple[int, int], int]:
+    """Return what complements say each payment paid of each document, where that is certain."""
+    places = zip(*(column.tolist() for column in _locate_operations(frame, ids, books)), strict=True)
+    return {(payment, doc): part for payment, doc, part in places if part}
+
+
+def _locate_operations(frame: DataFrame, ids: Words, books: Books) -> tuple[Indices, Indices, Ints]:
     payments = pc.index_in(to_texts(frame["resource_id"]), value_set=pa.array(ids, type=pa.large_string()))
     docs = pc.index_in(to_texts(frame["doc_key"]), value_set=pa.array(books.keys, type=pa.large_string()))
-    places = [column.fill_null(-1).to_numpy().astype(np.int64) for column in (payments, docs)]
-    is_known = (places[0] >= 0) & (places[1] >= 0)
-    is_known[is_known] = books.is_claim[places[1][is_known]]
-    payment, doc = (column[is_known] for column in places)
-    return np.stack([payment, np.full(len(payment), list(_RANKS).index(OPERATION), dtype=np.int64), doc])
+    payment, doc = (column.fill_null(-1).to_numpy().astype(np.int64) for column in (payments, docs))
+    is_known = (payment >= 0) & (doc >= 0)
+    is_known[is_known] = books.is_claim[doc[is_known]]
+    return payment[is_known], doc[is_known], frame["part"].fillna(0).to_numpy(dtype=np.int64)[is_known]
 
 
 def _drop_void_folios(found: Ints, books: Books) -> Ints:

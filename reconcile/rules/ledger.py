@@ -215,6 +215,8 @@ class Ledger:
     unsearched: dict[int, dict[str, str]] = field(default_factory=dict)
     given_back: dict[Reversal, int] = field(default_factory=dict)
     went_back: dict[int, list[tuple[Reversal, int]]] = field(default_factory=dict)
+    # What a complement says a payment paid of a document.
+    parts: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.outcome = np.full(len(self.payments), str(Outcome.UNEXPLAINED), dtype=object)

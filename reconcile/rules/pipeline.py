@@ -20,7 +20,7 @@ from reconcile.rules.fees import choose_fees, find_off_tariff, find_split_mismat
 from reconcile.rules.findings import add_days, merge_currency_differences, sort_findings
 from reconcile.rules.gate import find_conflicts, find_gaps, find_unknown_years, withhold
 from reconcile.rules.inputs import DISPUTE, INPUTS, PAYMENT_TYPES, REFUND, Finding, Inputs, LineCode, Result, to_types
-from reconcile.rules.keys import Said, find_keys, find_operations, read_metadata
+from reconcile.rules.keys import Said, find_keys, find_operations, find_parts, read_metadata
 from reconcile.rules.ledger import Ledger, choose_payments, find_payers, group_reversals, number_together, to_payments
 from reconcile.rules.lines import build_documents, build_lines, name_exceptions
 from reconcile.rules.orders import find_order_differences
@@ -152,6 +152,7 @@ def match_payments(rows: DataFrame, inputs: Inputs) -> Ledger:
     ledger, said = open_ledger(rows, inputs)
     apply_decisions(ledger, inputs.decisions)
     named = find_operations(inputs.operations, ledger.payments.ids, ledger.books)
+    ledger.parts = find_parts(inputs.operations, ledger.payments.ids, ledger.books)
     keys, waiting = set_aside(ledger, settle_agreeing(ledger, find_keys(said, ledger.books, named)))
     payers = open_payers(ledger, inputs.payers)
     payers.name_keyed(keys)

@@ -113,10 +113,12 @@ class _Named:
 
 
 def _place_shared(ledger: Ledger, payment: int, names: Names) -> None:
-    """Decide one payment: equal documents, all of them together, or none and why."""
+    """Decide one payment: parts that its complement states, equal documents, all of them together, or none and why."""
     named = _read(ledger, payment, names)
     amount = int(ledger.payments.amount[payment])
-    if named.equal and _has_one_customer(ledger, named.equal):
+    if _are_stated(ledger, named, amount):
+        _pay_parts(ledger, named)
+    elif named.equal and _has_one_customer(ledger, named.equal):
         _pay_equal(ledger, named)
     elif not named.equal and _has_one_customer(ledger, named.open_ones) and _add_up_open(ledger, named) == amount:
         _pay_all(ledger, named)
@@ -150,6 +152,21 @@ def _pay_equal(ledger: Ledger, named: _Named) -> None:
     ledger.apply(named.payment, doc, int(ledger.payments.amount[named.payment]))
     ledger.decide(named.payment, outcome, Reason(Stage.KEY, f"key:{named.rule}:equal", tuple(others)))
     note_other_customers(ledger, np.array([named.payment]), np.array([doc]))
+
+
+def _are_stated(ledger: Ledger, named: _Named, amount: int) -> bool:
+    """Return True if a complement states of each named document a part that is open, and they are the payment."""
+    parts = {doc: ledger.parts.get((named.payment, doc), 0) for doc in named.rivals}
+    is_open = all(0 < part <= ledger.open_at(doc, named.payment) for doc, part in parts.items())
+    is_whole = set(parts) == set(named.open_ones) and sum(parts.values()) == amount
+    return is_open and is_whole and _has_one_customer(ledger, named.open_ones)
+
+
+def _pay_parts(ledger: Ledger, named: _Named) -> None:
+    for doc in named.open_ones:
+        ledger.apply(named.payment, doc, ledger.parts[named.payment, doc])
+    ledger.decide(named.payment, Outcome.SET, Reason(Stage.KEY, f"key:{named.rule}:stated"))
+    note_other_customers(ledger, np.array([named.payment]), np.array(named.open_ones[:1]))
 
 
 def _pay_all(ledger: Ledger, named: _Named) -> None:

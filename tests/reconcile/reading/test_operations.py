@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from consumer.facts.installation import Installation
@@ -58,6 +59,18 @@ def test_a_tracking_key_names_the_payment_of_its_transfer(
             created_at=NOON, version_at=NOON, body=body,
         ))  # fmt: skip
         assert named(installation) == ([("pi_1", KEY)] if number == 1 else [])
+
+
+def test_the_part_of_each_document_is_read(installation: Installation, world: World, tmp_path: Path) -> None:
+    """As one complement states it; of a document that a second one settles by the same operation none is certain."""
+    parts = (("a", 1, "1160.00", "300.00", "860.00"), ("b", 1, "1160.00", "200.00", "960.00"))
+    take(installation, tmp_path, rep=complement("d", *parts, operation="87"))
+    pay(world, "pi_1", "87")
+    for expected in ([30000, 20000], [30000, None]):
+        with installation.store.connection() as database:
+            frame = read_operations(database, MEXICO)
+        assert [None if part is pd.NA else part for part in frame["part"].tolist()] == expected
+        take(installation, tmp_path, again=complement("e", parts[1], operation="87", amount="200.00"))
 
 
 def test_a_replaced_complement_names_none(installation: Installation, world: World, tmp_path: Path) -> None:

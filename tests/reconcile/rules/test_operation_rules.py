@@ -1,5 +1,7 @@
 """Rules of operations: a payment complement names the documents of the payment that bears its operation."""
 
+import pytest
+
 from tests.reconcile.rules.conftest import Case
 
 UUID = "aaaaaaaa-1111-4222-8333-aaaaaaaaaaaa"
@@ -42,6 +44,31 @@ def test_a_complement_of_several_documents_names_all_of_them(mexican_case: Case)
         for doc in docs:
             mexican_case.add("operations", resource_id=payment, doc_key=doc)
     assert mexican_case.match().lines("pi_1", "outcome", "applied_amount") == [("set", 100000), ("set", 16000)]
+
+
+PARTS = [
+    ((60000, 56000), 116000, [("set", 60000), ("set", 56000)], [(60000, 40000), (56000, 64000)]),
+    # Parts that are not the payment, one beyond what is open, and one that nothing states are for a person.
+    ((60000, 55000), 116000, [("ambiguous", None)], [(0, 100000), (0, 120000)]),
+    ((110000, 6000), 116000, [("ambiguous", None)], [(0, 100000), (0, 120000)]),
+    ((None, 56000), 56000, [("ambiguous", None)], [(0, 100000), (0, 120000)]),
+]
+
+
+@pytest.mark.parametrize(("parts", "amount", "lines", "documents"), PARTS)
+def test_parts_of_several_documents_are_paid_as_the_complement_states_them(
+    mexican_case: Case, parts: tuple[int | None, int], amount: int,
+    lines: list[tuple[str, int | None]], documents: list[tuple[int, int]],
+) -> None:  # fmt: skip
+    """Of each document its part, where all parts are the payment and none is more than what is open."""
+    docs = [_sale(mexican_case, UUID, 100000, payment_method="PPD"),
+            _sale(mexican_case, OTHER, 120000, payment_method="PPD")]  # fmt: skip
+    mexican_case.payment("pi_1", amount)
+    for doc, part in zip(docs, parts, strict=True):
+        mexican_case.add("operations", resource_id="pi_1", doc_key=doc, part=part)
+    run = mexican_case.run()
+    assert run.lines("pi_1", "outcome", "applied_amount") == lines
+    assert [run.document(doc, "paid", "balance") for doc in docs] == documents
 
 
 def test_a_complement_of_an_unknown_document_names_none(mexican_case: Case) -> None:

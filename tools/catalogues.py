@@ -88,6 +88,7 @@ SECTIONS = {
     "tax_group": "Which witnesses a table of the tax control compares.",
     "tax_duty": "What is due to the tax office.",
     "tax_source": "Where a declared figure comes from.",
+    "tax_input": "What came in since a month of taxes was compared, in a list.",
     "tax_register": "What a file of the register is in each country.",
     "facts": "Amounts, currencies and tax ids that cannot be read.",
     "journal": "Why there is no journal, and what an account map or a layout cannot hold.",

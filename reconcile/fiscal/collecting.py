@@ -50,7 +50,7 @@ def tie_collected(world: World, period: str) -> Tie:
     billed = sum(paper.total for paper in issued.values()) if world.books.is_known and is_priced else None
     return Tie(
         period, "collected", Side(Witness.COLLECTED, collected, world.collected_as_of),
-        Side(Witness.BOOKS, billed, world.books.as_of), tuple(parts) if is_priced else (),
+        Side(Witness.BOOKS, billed, world.books.as_of), () if collected is None or billed is None else tuple(parts),
     )  # fmt: skip
 
 

@@ -79,10 +79,13 @@ def tie_computed(world: World, papers: Mapping[str, Paper], period: str, of: Mea
         months = sales[payment.doc_key].collected
         sales[payment.doc_key].paid.append(payment.amount)
         months[payment.period] = months.get(payment.period, 0) + amount
-    # Without any XML the office's side is not known, and no sale has failed to reach it.
-    asked = sorted(sales.items()) if world.xml.is_known else ()
-    listing = _Listing.of(world)
-    parts = [part for key, sale in asked for part in _explain(key, sale, papers, listing, period)]
+    parts = list[Part]()
+    if world.xml.is_known and world.collected_as_of:
+        listing = _Listing.of(world)
+        parts = [part for key, sale in sorted(sales.items()) for part in _explain(key, sale, papers, listing, period)]
+    elif world.xml.is_known:
+        # Without a run no money is known, and of no invoice can be said that it is not paid.
+        parts = [part for _, sale in sorted(sales.items()) for part in sale.extra.get(period, [])]
     if of.code == _TAX:
         parts += [Part(one.code, 0, one.doc_key, one.tax, one.opened_on) for one in world.causes
                   if one.code in _OF_PAPERS and f"{one.opened_on:%Y-%m}" == period]  # fmt: skip

@@ -302,6 +302,19 @@ def test_without_any_xml_no_sale_is_missing_at_the_sat() -> None:
     assert (tie.b.amount, tie.verdict, tie.parts) == (160, "not_asked", ())
 
 
+def test_without_a_run_no_sale_is_called_unpaid() -> None:
+    """No money is known then: neither is an invoice not collected, nor does VAT depend on one; a doubled one is."""
+    papers = [PUE, HOST, invoice("j", "PUE")]
+    known = World(
+        Terms("mx"), books=Said(papers, AT), xml=Said(papers, AT), register=Said(papers, AT),
+        complements=[complement("r", D5)],
+    )  # fmt: skip
+    ties = tie_out(known, OCTOBER)
+    doubled = [("vat_caused", "rep_on_pue"), ("income", "rep_on_pue")]
+    assert [(tie.figure, part.cause) for tie in ties for part in tie.parts] == doubled
+    assert find(ties, "collected", Witness.COLLECTED, Witness.BOOKS).verdict == "not_asked"
+
+
 def test_a_replaced_sale_counts_while_the_sat_has_it_alive() -> None:
     """Its substitute counts too: until it is cancelled, the tax office computes the sale twice."""
     old, new = invoice("o", "PUE", state=State.CANCELLED, is_replaced=True), PUE

@@ -6,22 +6,19 @@ from datetime import date, datetime
 from decimal import ROUND_HALF_UP, Decimal
 from itertools import chain
 
-import msgspec
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
-from consumer.facts.clock import local_date, to_instant
+from consumer.facts.clock import local_date
 from consumer.facts.installation import Connection
 from consumer.facts.money import MoneyError, digits_of
-from consumer.facts.store import Row, among, one_of, to_ids
-from consumer.facts.tables.provider import TaxInvoice
-from consumer.facts.tables.sync import Checkpoint
-from consumer.facts.taxids import TaxIdError, to_tax_id
+from consumer.facts.store import Row, among
 from reconcile.books.register_files import read_rows
 from reconcile.books.tax_registers import BOTH, METADATA, SIDES, SUMMARY
 from reconcile.books.vat_rates import RateSum, read_rates
 from reconcile.fiscal.complements import Cause, find_causes
 from reconcile.fiscal.declared import read_declared
+from reconcile.fiscal.link import drop_sums, read_link, read_linked_periods, to_plain_tax_id
 from reconcile.fiscal.notes import NotePart, read_notes
 from reconcile.fiscal.sales import read_sales, read_youngest
 from reconcile.fiscal.scope import Scope, find_scope, read_lines
@@ -29,21 +26,16 @@ from reconcile.fiscal.witnesses import Complement, Fee, Paper, Payment, Said, St
 from reconcile.kept import chunks, extracts
 from reconcile.kept.records import last_run
 from reconcile.rules.inputs import DISPUTE, PAYMENT_TYPES, REFUND
-from reconcile.rules.kinds import VOID_STATES
 from reconcile.tables.books import InvoiceFile, LocalInvoice
 from reconcile.tables.fiscal import FiscalDocument, FiscalPayment, FiscalRelation, RegisterFile, RegisterRow
 from reconcile.tables.runs import Run
 
-_STREAM = "tax-invoices"
 # Sections of a register whose documents count; the others only list what waits or was refused.
 _WHOLE = ("registro", SUMMARY, METADATA)
 _STATES = {
     "registro": State.VALID, "vigente": State.VALID, "cancelado": State.CANCELLED, "reclamado": State.CLAIMED,
     "valid": State.VALID, "cancelled": State.CANCELLED, "replaced": State.CANCELLED,
 }  # fmt: skip
-# States of a document at the provider that no period counts.
-_REFUSED = VOID_STATES | {"rejected"}
-_DAY = len("2026-10-31")
 # No tax id.
 _NONE = "-"
 
@@ -55,7 +47,7 @@ def read_world(
 
     A year is only tied with its months as they were declared, so for one no more is read.
     """
-    issuer = _tax_id(connection.provider_tax_id or "", connection.country_code)
+    issuer = to_plain_tax_id(connection.provider_tax_id or "", connection.country_code)
     terms = Terms(
         connection.country_code, connection.voucher_model, connection.note_months, issuer, connection.income_by
     )  # fmt: skip
@@ -90,16 +82,13 @@ def read_periods(session: Session, connection: Connection) -> set[str]:
             session.scalars(sa.select(col(table.period)).where(col(table.connection) == connection.name).distinct())
         )
     if not session.scalar(sa.select(sa.func.count()).where(col(RegisterFile.connection) == connection.name)):
-        of_link = sa.select(col(TaxInvoice.period)).where(*_is_shown(connection)).distinct()
-        found |= {period for period in session.scalars(of_link) if period}
-        undated = _list_link(session, connection, col(TaxInvoice.period).is_(None))
-        found |= {paper.period for paper in undated}
+        found |= read_linked_periods(session, connection)
     return found
 
 
 def read_bills(session: Session, connection: Connection, run: Run | None, provider_tax_id: str) -> World:
     """Read what is known of the fees that a run saw: registers and XML, without sales, books and returns."""
-    provider_tax_id = _tax_id(provider_tax_id, connection.country_code)
+    provider_tax_id = to_plain_tax_id(provider_tax_id, connection.country_code)
     scope = Scope(frozenset(), frozenset())
     register, link = _read_registers(session, connection, Said(), scope, provider_tax_id)
     return World(
@@ -131,7 +120,7 @@ def _read_registers(
     session: Session, connection: Connection, books: Said, scope: Scope, issuer: str
 ) -> tuple[Said, Said]:
     """Read the register, and as a second witness how the provider shows it; without files of its own it is that."""
-    link = _read_link(session, connection, scope, issuer)
+    link = read_link(session, connection, scope, issuer)
     register = _read_register(session, connection, books, scope, issuer)
     return (register, link) if register.is_known else (link, Said())
 
@@ -197,14 +186,6 @@ def read_months(session: Session, connection: str) -> tuple[dict[tuple[str, str]
     return found, sums
 
 
-def drop_sums(papers: Sequence[Paper]) -> list[Paper]:
-    """Leave out the sum of a month's kind where its documents are here too."""
-    listed = {
-        (paper.side, paper.kind, paper.period) for paper in papers if not paper.is_sum and paper.state is State.VALID
-    }
-    return [paper for paper in papers if not paper.is_sum or (paper.side, paper.kind, paper.period) not in listed]
-
-
 def _read_replaced(session: Session, connection: str) -> set[str]:
     mine = (col(FiscalDocument.connection) == connection, col(FiscalDocument.replaced_by) != "")
     return set(session.scalars(sa.select(col(FiscalDocument.doc_key)).where(*mine)))
@@ -227,108 +208,6 @@ def _to_paper(row: RegisterRow, days: Mapping[str, date | None]) -> Paper:
         tax_id=row.receiver_tax_id if row.side == "sales" else row.issuer_tax_id, is_sum=row.count is not None,
         ref_key=ref_key, ref_on=days.get(ref_key),
     )  # fmt: skip
-
-
-def _read_link(session: Session, connection: Connection, scope: Scope, issuer: str) -> Said:
-    """Read the register as the provider shows it; sums of a month come without a receiver."""
-    if session.scalar(sa.select(col(TaxInvoice.id)).where(*_is_shown(connection)).limit(1)) is None:
-        return Said()
-    found = [
-        paper
-        for paper in _list_link(session, connection, *_of_scope(session, scope, issuer))
-        if scope.holds(paper.key, paper.period) or (issuer and paper.tax_id == issuer)
-    ]
-    point = session.get(Checkpoint, (connection.name, _STREAM))
-    return Said(drop_sums(found), point.pulled_at if point else None)
-
-
-def _is_shown(connection: Connection) -> tuple[sa.ColumnElement[bool], ...]:
-    table = TaxInvoice
-    mine = (col(table.connection) == connection.name, col(table.mode) == connection.mode)
-    return (*mine, col(table.gone_at).is_(None))
-
-
-def _list_link(session: Session, connection: Connection, *asked: sa.ColumnElement[bool]) -> Iterator[Paper]:
-    bodies = session.scalars(sa.select(col(TaxInvoice.body)).where(*_is_shown(connection), *asked))
-    yield from filter(None, (_of_link(msgspec.json.decode(body), connection) for body in bodies))
-
-
-def _of_scope(session: Session, scope: Scope, issuer: str) -> Iterator[sa.ColumnElement[bool]]:
-    """Yield the condition of what may bear on the months; one without a stated month may be of any."""
-    if scope.keys is None:
-        return
-    period, direction = col(TaxInvoice.period), col(TaxInvoice.direction)
-    number = one_of(
-        sa.type_coerce(col(TaxInvoice.number), sa.String), session.get_bind().dialect.name, to_ids(scope.numbers)
-    )
-    asked = [period.in_(scope.months or ()), period.is_(None), number]
-    yield sa.or_(*asked, *([direction == "received"] if issuer else []))
-
-
-def _of_link(body: dict[str, object], connection: Connection) -> Paper | None:
-    row = msgspec.convert(body, _TaxInvoice, strict=False)
-    form = row.institution_invoice
-    on, kind = _to_day(row.date, connection.country.zone), str(form.document_type)
-    month, _, year = (row.tax_period or (f"{on:%m/%Y}" if on else "")).partition("/")
-    if not year:
-        return None
-    side = "sales" if row.issue_type == "issued" else "purchases"
-    other = row.receiver if side == "sales" else row.issuer
-    tax_id = _tax_id(other.id if other else "", connection.country_code)
-    is_sum = form.total_documents is not None or other is None
-    key = f"sum:{side}:{kind}:{year}-{month}" if is_sum else (
-        f"mx:uuid:{row.number.lower()}" if connection.country_code == "mx"
-        else f"cl:{kind}::{row.number}" if side == "sales"
-        else f"cl:{tax_id}:{kind}:{row.number}"
-    )  # fmt: skip
-    return Paper(
-        key=key, side=side, kind=kind, period=f"{year}-{month}", net=row.net_amount or 0,
-        exempt=form.exempt_amount or 0, vat=form.vat_amount or 0, total=row.total_amount or 0,
-        state=State.CLAIMED if form.rejected_at or form.invoice_status in _REFUSED else
-        State.WAITING if form.invoice_status == "pending" else State.VALID,
-        on=on, tax_id=tax_id, is_sum=is_sum,
-        is_priced=row.currency == connection.country.currency, source_id=row.id,
-    )  # fmt: skip
-
-
-class _Party(msgspec.Struct):
-    id: str = ""
-
-
-class _Form(msgspec.Struct):
-    document_type: str | int = ""
-    vat_amount: int | None = None
-    exempt_amount: int | None = None
-    total_documents: int | None = None
-    invoice_status: str | None = None
-    rejected_at: str | None = None
-
-
-class _TaxInvoice(msgspec.Struct):
-    currency: str
-    id: str = ""
-    number: str = ""
-    issue_type: str = ""
-    date: str | None = None
-    tax_period: str | None = None
-    net_amount: int | None = None
-    total_amount: int | None = None
-    issuer: _Party | None = None
-    receiver: _Party | None = None
-    institution_invoice: _Form = msgspec.field(default_factory=_Form)
-
-
-def _tax_id(text: str, country: str) -> str:
-    try:
-        return to_tax_id(text, country) if text else ""
-    except TaxIdError:
-        return text
-
-
-def _to_day(text: str | None, zone: str) -> date | None:
-    if not text:
-        return None
-    return date.fromisoformat(text) if len(text) == _DAY else local_date(to_instant(text), zone)
 
 
 def _read_xml(session: Session, connection: Connection, scope: Scope, issuer: str) -> Said:

@@ -8,7 +8,8 @@ import pytest
 
 from consumer.facts.settings import Connection
 from consumer.facts.store import Store
-from reconcile.fiscal.reading import drop_sums, price_settled, read_world, to_home, to_payments
+from reconcile.fiscal.link import drop_sums
+from reconcile.fiscal.reading import price_settled, read_world, to_home, to_payments
 from reconcile.fiscal.tie_out import tie_out
 from reconcile.fiscal.witnesses import Paper, State
 from reconcile.tables.books import InvoiceFile

@@ -13,6 +13,7 @@ from consumer.facts.installation import Installation
 from reports.access import keys
 from reports.making import catalogue
 from tests.reports.pages.conftest import PATIENCE
+from tests.reports.pages.test_documents import keep_family
 
 Enter = Callable[..., Page]
 CASE = "/exceptions/main/00aa00aa00aa00aa"
@@ -128,6 +129,23 @@ def test_no_page_overflows_or_is_blocked(enter: Enter, address: str, every_page:
         if page.evaluate("document.documentElement.scrollWidth") > width:
             wide.append(path)
     assert (wide, [line for line in shown if "404" not in line]) == ([], [])
+
+
+def test_a_family_of_tax_documents_fits_a_phone(enter: Enter, address: str, reconciled: Installation) -> None:
+    """The page is as wide as the screen, and the last column of each wide table can be scrolled to."""
+    keep_family(reconciled)
+    page = enter(width=390)
+    page.goto(f"{address}/documents/main/cl:33::1105")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    family = page.get_by_role("table", name="Documentos tributarios de esta venta").first
+    for cell in (
+        family.locator("tr").last.locator("td").last,
+        page.get_by_text("saldos de complementos que no se siguen"),
+    ):
+        cell.first.scroll_into_view_if_needed()
+        box = cell.first.bounding_box()
+        assert box is not None
+        assert 0 <= box["x"] < 390
 
 
 def test_two_people_at_one_exception(enter: Enter, address: str) -> None:

@@ -65,8 +65,8 @@ def test_a_document_shows_everything_that_touched_it(shelf: FlaskClient) -> None
     assert 'href="/documents/main/cl:61::9"' in page
 
 
-def test_a_sale_shows_its_tax_documents_and_three_balances(shelf: FlaskClient, reconciled: Installation) -> None:
-    """The note, the chain of instalments with what does not follow, and books, tax documents and money side by side."""
+def keep_family(installation: Installation) -> None:
+    """Keep the tax documents of one sale: itself, a note, and a complement whose chain is broken."""
     own: dict[str, Any] = {"connection": "main", "country": "cl", "currency": "CLP", "direction": "issued",
                            "issuer_tax_id": "76192083-9", "issued_at": utc_now(), "issue_date": date(2026, 8, 20),
                            "period": "2026-08", "status": "valid", "content_sha256": "c", "file_sha256": "f1",
@@ -76,13 +76,18 @@ def test_a_sale_shows_its_tax_documents_and_three_balances(shelf: FlaskClient, r
         "connection": "main", "payment_number": 1, "paid_at": utc_now(), "payment_form": "03", "currency": "CLP",
         "amount": 25000, "paid_uuid": "", "paid_key": "cl:33::1105", "paid_currency": "CLP", "vat": 0,
     }  # fmt: skip
-    with reconciled.store.transaction() as session:
+    with installation.store.transaction() as session:
         session.add(FiscalDocument(doc_key="cl:33::1105", kind="33", folio="1105", total=75000, payable=75000, **own))
         session.add(FiscalDocument(doc_key="cl:61::9", kind="61", folio="9", total=500, payable=500, **own))
         session.add(FiscalDocument(doc_key="mx:uuid:p", kind="P", total=0, payable=0, **own))
         session.add(FiscalRelation(connection="main", doc_key="cl:61::9", line=1, kind="1", other_key="cl:33::1105"))
         session.add(FiscalPayment(doc_key="mx:uuid:p", line=1, instalment=1, operation="OP-87", balance_before=75000,
                                   paid=25000, balance_after=40000, **part))  # fmt: skip
+
+
+def test_a_sale_shows_its_tax_documents_and_three_balances(shelf: FlaskClient, reconciled: Installation) -> None:
+    """The note, the chain of instalments with what does not follow, and books, tax documents and money side by side."""
+    keep_family(reconciled)
     page = shelf.get(PAGE).get_data(as_text=True)
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
     assert "Documentos tributarios de esta venta" in text

@@ -8,7 +8,17 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.clock import format_instant, utc_now
-from consumer.facts.disputes import FILES, WAITS, Chosen, DisputeDesk, EvidenceError, Standing, State, find_type
+from consumer.facts.disputes import (
+    FILES,
+    WAITS,
+    Chosen,
+    DisputeDesk,
+    EvidenceError,
+    Standing,
+    State,
+    find_type,
+    not_waiting,
+)
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
 from consumer.facts.store import Turn, take_turn
@@ -163,7 +173,7 @@ def submit_dispute(installation: Installation, provider: Provider, dispute_id: s
 def check_open(standing: Standing, dispute_id: str) -> None:
     """Raise EvidenceError if a dispute takes no documents any more."""
     if standing.status != WAITS:
-        raise EvidenceError("disputes.not_waiting", dispute=dispute_id, status=Message(f"dispute.{standing.status}"))
+        raise not_waiting(dispute_id, standing.status)
     if standing.due_at is not None and standing.due_at <= standing.at:
         raise EvidenceError("disputes.too_late", dispute=dispute_id, due=format_instant(standing.due_at))
 

@@ -11,7 +11,7 @@ from sqlmodel import col
 from consumer.facts.erasures import open_pseudonyms
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.kept_files import KeptFiles
-from consumer.facts.messages import RefusalError
+from consumer.facts.messages import Message, RefusalError
 from consumer.facts.tables.disputes import Evidence
 from consumer.facts.tables.erasures import SUBJECT, ErasureMark
 from consumer.facts.uploads import LARGEST, find_media
@@ -24,6 +24,11 @@ _KILOBYTE = 1_000
 
 class EvidenceError(RefusalError):
     """Evidence that cannot be kept or sent; the message says why in one sentence."""
+
+
+def not_waiting(dispute_id: str, status: str) -> EvidenceError:
+    """Return why a dispute takes no documents any more."""
+    return EvidenceError("disputes.not_waiting", dispute=dispute_id, status=Message(f"dispute.{status}"))
 
 
 class State(StrEnum):

@@ -7,9 +7,10 @@ from pathlib import Path
 from flask import Blueprint, Response, abort, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from consumer.facts.disputes import WAITS, Chosen, DisputeDesk, EvidenceError, State, find_type
+from consumer.facts.clock import to_instant
+from consumer.facts.disputes import WAITS, Chosen, DisputeDesk, EvidenceError, State, find_type, not_waiting
 from consumer.facts.installation import Connection
-from consumer.facts.messages import translate
+from consumer.facts.messages import Message, Value, translate
 from consumer.facts.tables.disputes import Evidence
 from consumer.facts.uploads import LARGEST
 from reconcile.books.intake import to_safe_name
@@ -21,11 +22,14 @@ from reports.pages.protection import available, need
 from reports.pages.words import refusal
 from reports.queries import standing
 from reports.queries.query import Query
+from reports.shapes import notation
 from reports.shapes.spans import Row
 
 blueprint = Blueprint("disputes", __name__, url_prefix="/disputes")
 
 _NAME = "disputes"
+# Moments of refusals, which pages say in the local time of the connection.
+_MOMENTS = {"at", "due"}
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -60,6 +64,8 @@ def download(connection: str, dispute_id: str, number: int) -> ResponseReturnVal
 def keep(connection: str, dispute_id: str) -> ResponseReturnValue:
     """Keep a document that the reader chose, to be looked at before it is sent."""
     own, row = _find_for_change(connection, dispute_id)
+    if row["status"] != WAITS:
+        return _refuse(own, row, not_waiting(dispute_id, row["status"]))
     given = request.files.get("file")
     if given is None or not given.filename:
         return _refuse(own, row, EvidenceError("Choose a file first."))
@@ -147,7 +153,14 @@ def _show(own: Connection, row: Row, problem: str = "") -> str:
 
 
 def _refuse(own: Connection, row: Row, error: EvidenceError) -> ResponseReturnValue:
-    return _show(own, row, refusal(error.message, desk.language())), 422
+    moments = {name: _say_moment(value, own) for name, value in error.message.values.items() if name in _MOMENTS}
+    said = Message(error.message.code, {**error.message.values, **moments})
+    return _show(own, row, refusal(said, desk.language())), 422
+
+
+def _say_moment(value: Value, own: Connection) -> Value:
+    at = to_instant(value) if isinstance(value, str) and value else None
+    return value if at is None else notation.format_moment(at, desk.language(), own.country.zone)
 
 
 def _done(own: Connection, dispute_id: str, code: str) -> ResponseReturnValue:

@@ -19,6 +19,6 @@ def refusal(said: Message | str, language: str) -> str:
     sentence = translate(said, language)
     if language == "en" or sentence.endswith("."):
         return sentence
-    # A parameter of an address or a job keeps its name as it is written.
-    is_named = ":" in sentence.partition(" ")[0]
+    # A parameter of an address, a job or a file keeps its name as it is written.
+    is_named = set(":.") & set(sentence.partition(" ")[0])
     return f"{sentence if is_named else sentence[0].upper() + sentence[1:]}."

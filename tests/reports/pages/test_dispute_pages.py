@@ -1,5 +1,6 @@
 """Answering a dispute on the pages: deadlines nearest first, evidence looked at, sent once, and submitted."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -95,11 +96,30 @@ def test_bad_files_are_refused_in_a_sentence_and_nothing_is_kept(
     path = "/disputes/main/cb_1/evidence"
     refused = client.post(path, data={**form, "file": (BytesIO(b"x"), "nota.txt")})
     assert refused.status_code == 422
-    assert "Nota.txt no es PDF, JPEG ni PNG: el proveedor solo recibe estos." in refused.get_data(as_text=True)
+    assert "nota.txt no es PDF, JPEG ni PNG: el proveedor solo recibe estos." in refused.get_data(as_text=True)
     assert client.post(path, data=form).status_code == 422
     assert client.post(f"{path}/7", data=form).status_code == 422
     assert client.get(f"{path}/7").status_code == 404
     assert client.get("/disputes/main/cb_unknown").status_code == 404
+
+
+def test_what_is_too_late_or_was_sent_is_said_in_local_words(
+    pages: Flask, login: Callable[..., FlaskClient], csrf: Callable[..., str]
+) -> None:
+    """A dispute that is over keeps no document; one that was sent says when in the reader's own time."""
+    client = login(pages)
+    form = {"csrf_token": csrf(client, "/disputes/main/cb_1")}
+    over = client.post("/disputes/main/cb_0/evidence", data={**form, "file": (BytesIO(PDF), "guía.pdf")})
+    assert over.status_code == 422
+    assert "cb_0 ya no admite documentos: su estado es" in over.get_data(as_text=True)
+    assert "guía.pdf" not in client.get("/disputes/main/cb_0").get_data(as_text=True)
+    path = "/disputes/main/cb_1/evidence"
+    client.post(path, data={**form, "file": (BytesIO(PDF), "guía.pdf")})
+    assert client.post(f"{path}/1", data={**form, "action": "send"}).status_code == 303
+    again = client.post(f"{path}/1", data={**form, "action": "send"})
+    assert again.status_code == 422
+    said = again.get_data(as_text=True).partition("guía.pdf ya se envió")[2].partition("</p>")[0]
+    assert re.search(r"ana@tienda\.test, \d\d-\d\d-\d{4} \d\d:\d\d\.$", said), said
 
 
 def test_a_viewer_sees_and_may_not_send(

@@ -9,12 +9,15 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import sqlalchemy as sa
+
 from consumer.alarms.pings import check_pings
 from consumer.alarms.targets import read_targets
 from consumer.backup.restoring import check_whole
 from consumer.config import load
 from consumer.facts import schema, shared_files
 from consumer.facts.addresses import is_on_this_machine
+from consumer.facts.clock import utc_now
 from consumer.facts.erasures import ErasingKeyError, read_subjects
 from consumer.facts.installation import Installation, Settings
 from consumer.facts.settings import ConfigError
@@ -48,6 +51,10 @@ def open_installation(
         schema.upgrade(store)
     else:
         schema.check_migrated(store)
+    if store.is_sqlite:
+        # A disk that takes nothing is said where something must be written.
+        with suppress(sa.exc.OperationalError):
+            ticks.bury_gone(store, now=utc_now())
     elsewhere = [one.provider_url for one in settings.all_connections if not is_on_this_machine(one.provider_url)]
     if elsewhere and ticks.has_run(store, DEMO):
         store.close()

@@ -1,10 +1,12 @@
 """Ticks: exactly one worker runs a planned moment of a job, and another takes it over if that worker dies."""
 
+import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from itertools import islice, takewhile
+from pathlib import Path
 
 import sqlalchemy as sa
 import structlog
@@ -25,6 +27,8 @@ LEASE = timedelta(minutes=15)
 _TICK = core_of(Tick)
 _MISSED = "nothing ran at that time; cuadre nightly --date repeats a day"
 _MOST_MISSED = 100
+# Jobs without a schedule begin so.
+BY_HAND = ("reconcile", "closing", "pull", "backfill")
 # Where a job stands whose result is published.
 SEALED = Message("run.sealed").to_text()
 
@@ -125,6 +129,21 @@ def _begun(job: str, planned_at: datetime, worker: str, now: datetime) -> dict[s
 def _bury(connection: sa.Connection, which: sa.ColumnElement[bool], *, now: datetime) -> None:
     dead = which & (_TICK.c.state == TickState.RUNNING) & (_TICK.c.lease_until < now)
     connection.execute(_TICK.update().where(dead).values(state=TickState.FAILED, outcome=DIED, finished_at=now))
+
+
+def bury_gone(store: Store, *, now: datetime) -> None:
+    """Say of work asked for by hand whose process is gone that it failed; on SQLite, with all processes on one machine.
+
+    Nights are taken over once their lease is over.
+    """
+    by_hand = sa.or_(*(_TICK.c.job.startswith(f"{name}:") for name in BY_HAND))
+    running = sa.select(_TICK.c.job, _TICK.c.planned_at, _TICK.c.worker)
+    with store.reading() as session:
+        rows = session.execute(running.where(_TICK.c.state == TickState.RUNNING, by_hand)).all()
+    for job, planned_at, worker in rows:
+        host, _, process = worker.partition(":")
+        if host == socket.gethostname() and not Path("/proc", process.partition(":")[0]).exists():
+            finish(store, job, planned_at, worker=worker, now=now, ending=(TickState.FAILED, DIED))
 
 
 def _is_free(store: Store, job: str, planned_at: datetime, *, now: datetime) -> bool:

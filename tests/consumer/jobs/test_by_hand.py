@@ -1,5 +1,8 @@
 """Work that a person asked for: one at a time, seen among the jobs, and its failure too."""
 
+import os
+import socket
+import subprocess
 import threading
 from datetime import UTC, date, datetime, time, timedelta
 
@@ -145,3 +148,18 @@ def test_what_is_published_is_canceled_no_more(store: Store) -> None:
     assert ticks.cancel(store, "reconcile:main", reason="canceled", now=later)
     with store.transaction() as session, pytest.raises(ticks.CanceledError):
         ticks.seal(session, "reconcile:main", later)
+
+
+def test_work_whose_process_was_killed_is_over_at_the_next_start(store: Store) -> None:
+    """On one machine a page need not wait for the lease to end; what lives, nights and other machines stay."""
+    gone = subprocess.Popen(["/bin/true"])
+    gone.wait()
+    host = socket.gethostname()
+    workers = {"reconcile:main": f"{host}:{gone.pid}:1", "pull:main:payouts": f"{host}:{os.getpid()}:1",
+               "nightly:main": f"{host}:{gone.pid}:1", "closing:main": f"elsewhere:{gone.pid}:1"}  # fmt: skip
+    for job, worker in workers.items():
+        assert ticks.claim_alone(store, job, worker=worker, now=NOW)
+    ticks.bury_gone(store, now=NOW)
+    assert {job: (state, outcome) for job, state, outcome in ticks_of(store) if state != "running"} == {
+        "reconcile:main": ("failed", "note.worker_stopped")
+    }

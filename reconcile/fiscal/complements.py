@@ -7,15 +7,14 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol, TypeVar
 
+from reconcile.fiscal.facts import facts_of
 from reconcile.rules.names import normalize
 
 DEFERRED, AT_ONCE = "PPD", "PUE"
 TO_DEFINE = "99"
-# What the means of a payment is in the tax office's catalogue; another means states no form.
-FORMS: Mapping[str, str] = {"bank_transfer": "03", "credit_card": "04", "debit_card": "28"}
-# Forms that say less than the money does: cash, an intermediary, to be defined.
-VAGUE = frozenset({"01", "31", TO_DEFINE})
-DUE_DAY = 5
+_MEXICO = facts_of("mx")
+FORMS, VAGUE = _MEXICO.law.forms, frozenset(_MEXICO.law.vague)
+_DUE_DAY = next(duty.day for duty in _MEXICO.duties if duty.code == "complements")
 
 
 class State(StrEnum):
@@ -184,7 +183,7 @@ class Sale:
 
 def due_day(on: date) -> date:
     """Return the day by which a payment of that day must have its complement: the fifth of the next month."""
-    return date(on.year + on.month // 12, on.month % 12 + 1, DUE_DAY)
+    return date(on.year + on.month // 12, on.month % 12 + 1, _DUE_DAY)
 
 
 def join_sales(

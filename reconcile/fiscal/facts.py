@@ -1,8 +1,8 @@
 """The tables of the tax control, read once from data: figures, formulas, what may be declared, and causes."""
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -55,6 +55,17 @@ class Duty:
 
 
 @dataclass(frozen=True, slots=True)
+class Law:
+    """Numbers and codes of the law: days, months, the general rate of VAT, and how means of payment are called."""
+
+    register_day: int
+    fee_months: int
+    vat_percent: int
+    forms: Mapping[str, str] = field(default_factory=dict)
+    vague: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Country:
     """What holds in one country."""
 
@@ -70,6 +81,7 @@ class Country:
     annual: Mapping[str, str]
     accumulated: Mapping[str, str]
     duties: tuple[Duty, ...]
+    law: Law
 
 
 @cache
@@ -105,6 +117,7 @@ def facts_of(country: str) -> Country:
         declared["annual"],
         declared["accumulated"],
         tuple(Duty(code, **row) for code, row in own["duties"].items()),
+        Law(**own["law"]),
     )
 
 

@@ -6,11 +6,10 @@ from math import isqrt
 from typing import NamedTuple
 
 from reconcile.fiscal.comparing import Part, Side, Tie
+from reconcile.fiscal.facts import facts_of
 from reconcile.fiscal.witnesses import Fee, Paper, Said, State, Witness, World
 from reconcile.rules.kinds import CREDIT_NOTES
 
-# A fee may be billed, and its VAT deducted, in its own month or one of the two after it.
-LATEST = 2
 _MONTHS, _LEAST_ROUNDING = 12, 5
 
 
@@ -82,8 +81,8 @@ def _of_provider(said: Said, world: World) -> dict[str, Paper]:
     }
 
 
-def match_bills(fees: Mapping[str, Fee], bills: Sequence[Bill]) -> dict[str, list[Bill]]:
-    """Return by month the documents over its fees: those of its amount first, in its month or the two after.
+def match_bills(fees: Mapping[str, Fee], bills: Sequence[Bill], latest: int) -> dict[str, list[Bill]]:
+    """Return by month the documents over its fees: those of its amount first, in its month or the `latest` after.
 
     The rest belongs to its own month, or where that has its documents to the closest month before that has none. A note
     goes with the document it refers to.
@@ -92,7 +91,7 @@ def match_bills(fees: Mapping[str, Fee], bills: Sequence[Bill]) -> dict[str, lis
     notes = [bill for bill in bills if bill.paper.ref_key in known]
     left = [bill for bill in bills if bill not in notes]
     found: dict[str, list[Bill]] = {month: [] for month in sorted(fees)}
-    for lag in range(LATEST + 1):
+    for lag in range(latest + 1):
         for month in [month for month, has in found.items() if not has]:
             here = [bill for bill in left if bill.period == add_months(month, lag)]
             for group in ([*here], *([bill] for bill in here)):
@@ -102,7 +101,7 @@ def match_bills(fees: Mapping[str, Fee], bills: Sequence[Bill]) -> dict[str, lis
                     left = [bill for bill in left if bill not in group]
                     break
     for bill in left:
-        months = [add_months(bill.period, -lag) for lag in range(LATEST + 1)]
+        months = [add_months(bill.period, -lag) for lag in range(latest + 1)]
         free = [month for month in months if month in found and not found[month]]
         found.setdefault(free[0] if free else bill.period, []).append(bill)
     for note in notes:
@@ -111,9 +110,13 @@ def match_bills(fees: Mapping[str, Fee], bills: Sequence[Bill]) -> dict[str, lis
     return found
 
 
+def _latest(world: World) -> int:
+    return facts_of(world.terms.country).law.fee_months
+
+
 def list_documents(world: World, currency: str) -> Iterator[FeeDocument]:
     """Yield each document with the month whose fees it bills; without its VAT it cannot be posted yet."""
-    for month, bills in match_bills(world.fees, list_bills(world)).items():
+    for month, bills in match_bills(world.fees, list_bills(world), _latest(world)).items():
         for bill in bills:
             key = bill.paper.key
             number = key.rpartition(":")[2]
@@ -135,7 +138,7 @@ def tie_fees(world: World, period: str) -> Iterator[Tie]:
     bills, issuer = list_bills(world), world.terms.provider_tax_id
     if not issuer or (period not in world.fees and not any(b.period == period for b in bills)):
         return
-    found, fee = match_bills(world.fees, bills), world.fees.get(period)
+    found, fee = match_bills(world.fees, bills, _latest(world)), world.fees.get(period)
     asked_at = world.register.asked_at("purchases", period)
     witness = Witness.REGISTER if asked_at else Witness.XML
     asked_at = asked_at or world.xml.as_of

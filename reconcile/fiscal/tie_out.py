@@ -9,14 +9,12 @@ from consumer.facts.countries import COUNTRIES
 from reconcile.fiscal.collecting import tie_collected, tie_vouchers
 from reconcile.fiscal.comparing import Part, Side, Tie, Verdict, add_up, compare, explain_declared, is_priced
 from reconcile.fiscal.facts import Country, Figure, facts_of
-from reconcile.fiscal.fees import LATEST, add_months, tie_fees
+from reconcile.fiscal.fees import add_months, tie_fees
 from reconcile.fiscal.office import tie_creditable, tie_office
 from reconcile.fiscal.witnesses import Figures, Paper, Said, State, Witness, World
 from reconcile.rules.kinds import NO_SALES
 
 _NO_FIGURES = Figures({})
-# The register of a month takes documents in until the tenth of the next one.
-_LAST_DAY_OF_REGISTER = 10
 _NOTES = frozenset({"60", "61", "E"})
 _MONTHS = 12
 # A settlement of what was sold for others: their VAT is not the merchant's.
@@ -57,7 +55,7 @@ def _withhold(world: World, side: str, period: str) -> Verdict | None:
     if asked_at is None:
         return None
     on = local_date(asked_at, COUNTRIES[world.terms.country].zone)
-    is_open = on <= end_of(period) + timedelta(days=_LAST_DAY_OF_REGISTER)
+    is_open = on <= end_of(period) + timedelta(days=facts_of(world.terms.country).law.register_day)
     return Verdict.REGISTER_OPEN if is_open else None
 
 
@@ -65,7 +63,8 @@ def _tie_fees(world: World, period: str) -> Iterator[Tie]:
     """Tie fees with their documents; a fee counts as not invoiced once all months it may be billed in are whole."""
     for tie in tie_fees(world, period):
         is_missing = any(part.cause == "fee_not_invoiced" for part in tie.parts)
-        months = [add_months(period, lag) for lag in range(LATEST + 1 if is_missing else 1)]
+        latest = facts_of(world.terms.country).law.fee_months if is_missing else 0
+        months = [add_months(period, lag) for lag in range(latest + 1)]
         side = "purchases"
         is_open = any(
             _withhold(world, side, month) or (world.register.is_known and not world.register.asked_at(side, month))

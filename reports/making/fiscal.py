@@ -11,7 +11,7 @@ from consumer.facts.installation import Connection
 from consumer.facts.messages import translate
 from reconcile.fiscal.collecting import CARDS, VoucherDay, voucher_days
 from reconcile.fiscal.comparing import Part, Tie
-from reconcile.fiscal.facts import causes
+from reconcile.fiscal.facts import causes, facts_of
 from reconcile.fiscal.fees import FeeDocument, list_documents
 from reconcile.fiscal.reading import read_bills, read_periods, read_world
 from reconcile.fiscal.tie_out import end_of, tie_out
@@ -20,8 +20,7 @@ from reports.queries.query import Source
 from reports.shapes.spans import Row, Span
 
 _YEAR = len("2026")
-# What Chile's tax rate divides a sum with VAT by, in percent.
-_WITH_VAT, _WITHOUT = 119, 100
+_WHOLE = 100
 # The kinds of ties in the order of the control, by the witnesses that each compares.
 GROUPS = {
     "registers": {(Witness.BOOKS, Witness.REGISTER), (Witness.REGISTER, Witness.LINK)},
@@ -152,9 +151,10 @@ def voucher_rows(source: Source) -> Iterator[Row]:
 
 def to_vouchers(days: Sequence[VoucherDay], connection: str) -> Iterator[Row]:
     """Yield the days of one month: what was taxed is split by the rate, to the peso."""
+    with_vat = _WHOLE + facts_of("cl").law.vat_percent
     for day in days:
         taxed = day.total - day.exempt
-        net = (2 * taxed * _WITHOUT + _WITH_VAT) // (2 * _WITH_VAT)
+        net = (2 * taxed * _WHOLE + with_vat) // (2 * with_vat)
         yield {
             "date": day.on, "payments_count": day.payments, "net": net, "vat": taxed - net, "exempt": day.exempt,
             "total": day.total, "with_receipt": day.with_receipt, "connection": connection,

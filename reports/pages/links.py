@@ -5,11 +5,8 @@ import re
 from flask import url_for
 from markupsafe import Markup, escape
 
-from consumer.facts.names import KEY
 from consumer.facts.texts import shorten
-from reports.pages.names import document_name, item_name, payout_name, run_name
-
-_KEY = re.compile(rf"{KEY.pattern}|\b(?:po|pi|ch|re|tr|mov|cb|dp)_\w+|\b[0-9a-f]{{32}}\b")
+from reports.pages.names import KEYS, document_name, item_name, payout_name, run_name
 
 
 def with_links(text: str, connection: str) -> Markup:
@@ -20,7 +17,7 @@ def with_links(text: str, connection: str) -> Markup:
         return Markup('<a href="{}" title="{}">{}</a>').format(address, name, said)
 
     text, parts, last = shorten(text), [], 0
-    for found in _KEY.finditer(text):
+    for found in KEYS.finditer(text):
         parts += [escape(text[last : found.start()]), link(found)]
         last = found.end()
     return Markup("").join([*parts, escape(text[last:])])

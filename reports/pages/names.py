@@ -3,12 +3,13 @@
 A page with many rows calls `prepare_names` with them first; a name that was not prepared is looked up by itself.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 
 from flask import g
 
 from consumer.facts.messages import Message, Value
-from consumer.facts.names import name_key
+from consumer.facts.names import KEY, name_key
 from reports.pages import desk
 from reports.queries import names
 from reports.shapes.notation import format_figure
@@ -16,6 +17,9 @@ from reports.shapes.spans import Row
 
 _ITEMS = ("resource_id", "last_payment_id", "payment_id", "transfer_id")
 _PAYOUTS = ("payout_id", "matched_to")
+# Columns of text in which keys stand, and what a key in a text looks like.
+_TEXTS = ("subject", "before", "after", "cause")
+KEYS = re.compile(rf"{KEY.pattern}|\b(?:po|pi|ch|re|tr|mov|cb|dp)_\w+|\b[0-9a-f]{{32}}\b")
 _NAMED = ("subject", "payment", "document", "payout")
 _AMOUNTS = ("amount", "paid", "brought")
 
@@ -71,11 +75,18 @@ def prepare_names(rows: Iterable[Row | object]) -> str:
             documents.setdefault(own, set()).add(values["doc_key"])
         items.setdefault(own, set()).update(values[name] for name in _ITEMS if values.get(name))
         payouts.update(values[name] for name in _PAYOUTS if values.get(name))
+        said = {key for name in _TEXTS for key in _find_keys(values.get(name))}
+        payouts |= {key for key in said if key.startswith("po_")}
+        items[own] |= {key for key in said if "_" in key and ":" not in key} - payouts
     for kind, found in (("document", documents), ("item", items)):
         for own, keys in found.items():
             _find_names(kind, own, keys)
     _find_names("payout", "", payouts)
     return ""
+
+
+def _find_keys(text: object) -> list[str]:
+    return [found.group() for found in KEYS.finditer(text)] if isinstance(text, str) else []
 
 
 def _find_names(kind: str, connection: str, keys: Iterable[str]) -> Mapping[tuple[str, str], str]:

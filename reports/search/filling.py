@@ -29,8 +29,8 @@ log = structlog.get_logger("cuadre.search")
 _ROW = core_of(SearchRow)
 # On SQLite webhooks wait while one batch is written.
 _ROWS_A_BATCH = 1_000
-# So many missing rows are looked for among twice as many that were written last.
-_FEW = 5_000
+# No more missing rows than these are looked for among the last written: twice as many as are missing, and some more.
+_MOST_LATELY, _FEW = 20_000, 500
 _SHORTEST_REST, _SHARE = 15.0, 50
 _REMOVED = core_of(RemovedFile)
 # Rows that nothing finds: the number of the last change and removal that were read, and documents once changed.
@@ -191,9 +191,11 @@ def _find_missing(session: Session, connection: str, source: Source, lacking: in
         is_known = sa.exists().where(*own, _ROW.c.key == key)
         return sa.select(key).where(~is_known).order_by(order.is_not(None), order, key)
 
-    if source.written and 0 < lacking <= _FEW:
+    if source.written and 0 < lacking <= _MOST_LATELY:
         written = table.c[source.written]
-        last = sa.select(key, order).where(mine, written.is_not(None)).order_by(written.desc()).limit(2 * _FEW)
+        last = (
+            sa.select(key, order).where(mine, written.is_not(None)).order_by(written.desc()).limit(2 * lacking + _FEW)
+        )
         found = list(session.scalars(select_unknown(last.subquery())))
         if len(found) == lacking:
             return found
@@ -211,6 +213,7 @@ def _write(
     place = source.columns.index(source.key)
     rows = {row[place]: row for row in database.execute(sa.select(*columns).where(*asked)).all()}
     mine = _of(connection.name, source.kind)
+    # A list of keys is looked up in the index also while no statistics know how the table has grown.
     known = set(session.scalars(sa.select(_ROW.c.key).where(*mine, _ROW.c.key.in_(keys))))
     buyers = {row.customer_id for row in rows.values()} if "customer_id" in source.columns else set[str | None]()
     context = Context(connection.country.zone, _find_customers(session, connection.name, buyers - {None}), banks)

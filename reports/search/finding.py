@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from itertools import chain, product
-from operator import attrgetter
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -121,10 +121,12 @@ def _find_places(
             holds = partial(_is_in_text, branches) if is_sqlite else partial(_is_match, expression)
             places = product(lacking, connections)
             newest = [row for place in places for row in session.execute(_select_newest(holds, *place).limit(limit))]
-        for row in chain(*(sorted(some, key=attrgetter("id"), reverse=True) for some in (newest, rows))):
-            if row.kind in lacking and row.connection in connections:
-                found[row.kind][row.connection, row.key] = None
-    return {kind: list(places)[:limit] for kind, places in found.items()}
+        for _, connection, kind, key in chain(
+            *(sorted(some, key=itemgetter(0), reverse=True) for some in (newest, rows))
+        ):
+            if kind in lacking and len(found[kind]) < limit and connection in connections:
+                found[kind][connection, key] = None
+    return {kind: list(places) for kind, places in found.items()}
 
 
 def _select_matches(expression: str, *, is_sqlite: bool) -> sa.Select[Any]:

@@ -190,7 +190,7 @@ def test_a_missing_row_that_was_written_long_ago_is_brought_in_too(
     shop: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is missing is looked for among the rows written last, and where it is not there, among all."""
-    monkeypatch.setattr(filling, "_FEW", 1)
+    monkeypatch.setattr(filling, "_FEW", 0)
     own, later = shop.settings.connection("main"), AT + timedelta(days=1)
     with shop.store.transaction() as session:
         session.add_all(document(str(folio), updated_at=later) for folio in (9001, 9002, 9003))

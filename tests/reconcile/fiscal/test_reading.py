@@ -1,5 +1,6 @@
 """What witnesses say, as it lies in the tables: sums and their documents, lines of items, months asked for."""
 
+import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
@@ -8,8 +9,10 @@ import pytest
 
 from consumer.facts.settings import Connection
 from consumer.facts.store import Store
+from consumer.facts.tables.provider import TaxInvoice
+from consumer.provider.rows import KINDS
 from reconcile.fiscal.link import drop_sums
-from reconcile.fiscal.reading import price_settled, read_world, to_home, to_payments
+from reconcile.fiscal.reading import price_settled, read_periods, read_world, to_home, to_payments
 from reconcile.fiscal.tie_out import tie_out
 from reconcile.fiscal.witnesses import Paper, State
 from reconcile.tables.books import InvoiceFile
@@ -178,3 +181,30 @@ def test_receipts_are_not_zero_without_the_summary(
     assert (found["502", "books"], found["111", "books"]) == ("190 closed", "None not_asked")
     keep_register(world, "sales", "2026-10", "resumen", {"kind": "39", "count": 1})
     assert verdicts("2026-10")["111", "books"] == "190 closed"
+
+
+@pytest.mark.both_databases
+def test_a_month_reads_its_own_of_what_the_provider_shows(world: "World", store: Store, main: Connection) -> None:
+    """Its documents, one whose month its day alone says, one of its sale in another month, and the provider's bills."""
+    biller = main.model_copy(update={"provider_tax_id": "76111111-6"})
+    world.invoice("2", 1190, issue_date=ON, net=1000, vat=190)
+    for number, period, side, other in (
+        ("1", "10/2026", "issued", "76222222-1"), ("2", "11/2026", "issued", "76222222-1"),
+        ("3", "09/2026", "issued", "76222222-1"), ("4", None, "issued", "76222222-1"),
+        ("5", "08/2026", "received", "76111111-6"), ("6", "08/2026", "received", "76222222-1"),
+    ):  # fmt: skip
+        body: dict[str, Any] = {
+            "id": f"inv_{number}", "object": "invoice", "currency": "CLP", "number": number, "issue_type": side,
+            "date": "2026-10-05", "total_amount": 1190, "net_amount": 1000, "receiver": {"id": other},
+            "issuer": {"id": other}, "institution_invoice": {"document_type": "33", "vat_amount": 190},
+            **({"tax_period": period} if period else {}),
+        }  # fmt: skip
+        row = KINDS["tax_invoice"].columns(body)
+        of_provider: dict[str, Any] = {"connection": "main", "id": f"inv_{number}", "mode": "test", "version_at": AT}
+        world.keep(TaxInvoice(**(of_provider | row), body=json.dumps(body)))
+    with store.reading() as session:
+        month = read_world(session, biller, today=ON, periods=["2026-10"]).register.papers
+        whole = read_world(session, biller, today=ON).register.papers
+        periods = read_periods(session, biller)
+    assert sorted(paper.source_id for paper in month) == ["inv_1", "inv_2", "inv_4", "inv_5"]
+    assert (len(whole), periods) == (6, {"2026-08", "2026-09", "2026-10", "2026-11"})

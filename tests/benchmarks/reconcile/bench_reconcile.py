@@ -228,6 +228,9 @@ def measure(size: int, rounds: int, *, with_peers: bool, with_matchers: bool, se
         installation = installation_at(folder)
         schema.upgrade(installation.store)
         trade.fill(installation.store, size)
+        if server:
+            with installation.store.connection() as database:
+                database.execute(sa.text("ANALYZE"))
         installation.store.close()
         found: dict[str, list[dict[str, Any]]] = {}
         for _ in range(rounds):

@@ -69,12 +69,14 @@ def check_pair(item: Row, document: Row, *, balance: int, rules: RuleSet, calend
     left, total = (format_decimal(amount, document.currency) for amount in (balance, int(document.total)))
     is_equal = item.currency == document.currency and int(item.amount) == balance
     yield Check("amount", format_decimal(int(item.amount), item.currency), f"{left} open of {total}", is_equal)
-    paid_on = item.occurred_at.tz_convert(calendar.country.zone).date()
+    # An item whose payment is gone has no moment.
+    paid_on = None if pd.isna(item.occurred_at) else item.occurred_at.tz_convert(calendar.country.zone).date()
     due = document.issue_date.date() + timedelta(days=rules.due_days) if pd.isna(document.due_date) else None
     due = due or document.due_date.date()
     first = calendar.shift(document.issue_date.date(), -rules.days_before_issue)
     last = calendar.shift(due, rules.days_after_due)
-    yield Check("window", paid_on.isoformat(), f"{first} to {last}", first <= paid_on <= last)
+    is_within = None if paid_on is None else first <= paid_on <= last
+    yield Check("window", "" if paid_on is None else paid_on.isoformat(), f"{first} to {last}", is_within)
 
 
 def _check_reference(item: Row, document: Row) -> Check:

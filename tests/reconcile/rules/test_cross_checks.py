@@ -55,6 +55,15 @@ def test_what_is_not_known_neither_holds_nor_fails(case: "Case") -> None:
     assert found["first"] == "none"
 
 
+def test_an_item_without_a_moment_is_in_no_window(case: "Case") -> None:
+    """A payment that is gone at the provider left no moment to compare, which is said and stops nothing."""
+    case.invoice("1", 50_000)
+    case.payment("pi_1", 50_000, occurred_at=None)
+    assert _checks(case, "cl:33::1", 50_000)["window"] == (
+        "not known: payment unknown, document 2026-09-28 to 2026-11-13"
+    )
+
+
 @pytest.mark.parametrize(
     ("texts", "shown"),
     [

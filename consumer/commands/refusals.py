@@ -16,7 +16,6 @@ _WHERE_TO_SET = (
     ": set what is missing in the environment or, in lower case and without CUADRE_, in cuadre.toml of this folder;"
     " cuadre demo needs no settings"
 )
-# What SQLite and PostgreSQL say where nothing can be written.
 
 
 def to_refusal(error: Exception) -> CommandError | None:

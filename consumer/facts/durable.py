@@ -17,14 +17,14 @@ import sqlalchemy as sa
 
 _DRAFT = ".writing-"
 # What databases say of it.
-SHUT = ("disk I/O", "is full", "readonly", "read-only", "No space", "unable to open")
+_SHUT = ("disk I/O", "is full", "readonly", "read-only", "No space", "unable to open")
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
 
 
 def is_disk_shut(error: BaseException) -> bool:
     """Return True if the disk is full or may only be read."""
     if isinstance(error, sa.exc.OperationalError | sa.exc.InternalError):
-        return any(word in str(error.orig) for word in SHUT)
+        return any(word in str(error.orig) for word in _SHUT)
     return isinstance(error, OSError) and error.errno in _UNWRITABLE
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from reconcile.journal.collected import Row
 from reconcile.journal.postings import ROUNDING, Entry, Posting
-from reconcile.journal.remembered import _OTHER
+from reconcile.journal.remembered import OTHER
 
 
 class Accepted(NamedTuple):
@@ -23,7 +23,7 @@ class Accepted(NamedTuple):
 
 def reasons_of_payments(decisions: Iterable[Accepted]) -> Mapping[str, str]:
     """Return why payments need no document."""
-    return {one.resource_id: one.reason or _OTHER for one in decisions if one.resource_id}
+    return {one.resource_id: one.reason or OTHER for one in decisions if one.resource_id}
 
 
 def list_accepted(decisions: Iterable[Accepted], documents: Iterable[Row]) -> Iterator[Entry]:
@@ -47,7 +47,7 @@ def list_accepted(decisions: Iterable[Accepted], documents: Iterable[Row]) -> It
 def _to_posting(accepted: Accepted, row: Row, amount: int) -> Posting:
     kind = "accepted_rounding" if accepted.reason == ROUNDING else "accepted"
     return Posting(
-        kind, accepted.doc_key, amount, row["currency"], means=accepted.reason or _OTHER,
+        kind, accepted.doc_key, amount, row["currency"], means=accepted.reason or OTHER,
         tax_id=row["customer_tax_id"] or "", doc_type=row["doc_type"] or "", doc_folio=row["folio"] or "",
         doc_uuid=row["uuid"] or "", doc_total=row["total"] or 0,
     )  # fmt: skip

@@ -20,7 +20,7 @@ _NAMES = ("key", "sequence", "on", "currency", "clearing", "digest", "content")
 _decode = msgspec.json.Decoder(BookedEntry).decode
 # The columns of a stored document that are read.
 DOCUMENT = ("doc_key", "doc_type", "folio", "uuid", "customer_tax_id", "currency", "total", "adjusted_amount")
-_OTHER = "other"
+OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from consumer.facts.installation import Connection
 from consumer.facts.tables.provider import AccountMovement, AccountStatement
 from reconcile.books.bank_statements import account_digits
 from reconcile.reading.bank import Accounts
-from reconcile.reading.transfers import _INBOUND
+from reconcile.reading.transfers import INBOUND
 from reconcile.tables.books import BankFile, BankLine
 
 
@@ -79,7 +79,7 @@ def _read_account(session: Session, connection: Connection, identity: str) -> Ba
     lines = {
         str(body["id"]): (
             local_date(to_instant(str(body["transaction_date"])), zone),
-            int(body["amount"]) * (1 if body["direction"] == _INBOUND else -1),
+            int(body["amount"]) * (1 if body["direction"] == INBOUND else -1),
         )
         for body in _read_bodies(session, connection, AccountMovement, identity)
     }

@@ -25,7 +25,7 @@ WENT_BACK = ("returned", "reversed")
 _MOMENTS = ("returned_at", "reversed_at")
 _OPPOSITE = {"inbound": "outbound", "outbound": "inbound"}
 _decode = msgspec.json.Decoder(dict[str, object]).decode
-_INBOUND = "inbound"
+INBOUND = "inbound"
 
 
 def to_transfers(rows: Iterable[Row], movements: Iterable[str] = ()) -> DataFrame:

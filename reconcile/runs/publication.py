@@ -42,6 +42,7 @@ from reconcile.tables.runs import PayoutResult, ResultChunk, Run, RunFinding
 Values: TypeAlias = tuple[object, ...]
 _PAYOUT = ("payout_id", "status_recon", "difference", "payout_date", "columns")
 _FINDING = ("exception_id", "code", "severity", "subject", "amount_at_risk", "currency")
+_LOG = logging.getLogger("cuadre.events")
 _ROWS_AT_ONCE = 20_000
 # A longer statement takes SQLite longer to prepare than to run.
 _ROWS_A_STATEMENT = 250
@@ -265,9 +266,6 @@ def _days(values: "Series[pd.Timestamp]") -> list[date | None]:
 def _plain(values: "Series[str] | Series[int]") -> list[object]:
     """Return a column as plain Python values, None for what is missing."""
     return list(values.astype(object).where(values.notna(), None))
-
-
-_LOG = logging.getLogger("cuadre.events")
 
 
 def log_events(store: Store, connection: str, run_id: str, *, started_at: datetime) -> None:

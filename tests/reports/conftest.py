@@ -15,7 +15,6 @@ import sqlalchemy as sa
 from argon2 import PasswordHasher
 from flask import Flask
 from flask.testing import FlaskClient
-from itsdangerous import URLSafeTimedSerializer
 from jinja2.bccache import Bucket, BytecodeCache
 from sqlmodel import Session, col
 from werkzeug.routing import Rule
@@ -35,6 +34,7 @@ from reports.access import people
 from reports.access.people import Role, add_user, to_user
 from reports.pages import register
 from tests.merchant import settings_of
+from tests.reports.tokens import read_token
 
 FIGURES = {
     "payouts": 1,
@@ -423,7 +423,7 @@ def stranger(app: Flask) -> FlaskClient:
 @pytest.fixture
 def csrf() -> Callable[..., str]:
     """Read the token of a page's form, as a browser would send it back."""
-    return _csrf
+    return read_token
 
 
 @pytest.fixture
@@ -438,18 +438,8 @@ def client(app: Flask) -> FlaskClient:
     return _login(app)
 
 
-def _csrf(client: FlaskClient, path: str = "/login") -> str:
-    """Return a token of a page; once the browser has one, sign what its session holds, as every page would."""
-    with client.session_transaction() as session:
-        known = session.get("csrf_token")
-    if known is not None and path == "/login":
-        return str(URLSafeTimedSerializer(client.application.secret_key or "", salt="wtf-csrf-token").dumps(known))
-    page = client.get(path).get_data(as_text=True)
-    return page.split('name="csrf_token" value="', 1)[1].split('"', 1)[0]
-
-
 def _login(app: Flask, email: str = EMAIL, password: str = PASSWORD) -> FlaskClient:
     client = app.test_client()
-    form = {"email": email, "password": password, "csrf_token": _csrf(client)}
+    form = {"email": email, "password": password, "csrf_token": read_token(client)}
     assert client.post("/login", data=form).status_code == 302
     return client

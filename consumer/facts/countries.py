@@ -1,4 +1,4 @@
-"""The two countries: zone, currency, payout cut-off and the shape their spreadsheets open."""
+"""The two countries: zone, currency, payout cut-off, general rate of VAT and the shape their spreadsheets open."""
 
 from dataclasses import dataclass
 from datetime import time
@@ -12,9 +12,10 @@ class Country:
     profile: str
     language: str
     cutoff: time | None
+    vat_percent: int
 
 
 COUNTRIES = {
-    "cl": Country("cl", "America/Santiago", "CLP", profile="cl", language="es-CL", cutoff=time(14)),
-    "mx": Country("mx", "America/Mexico_City", "MXN", profile="mx", language="es-MX", cutoff=None),
+    "cl": Country("cl", "America/Santiago", "CLP", profile="cl", language="es-CL", cutoff=time(14), vat_percent=19),
+    "mx": Country("mx", "America/Mexico_City", "MXN", profile="mx", language="es-MX", cutoff=None, vat_percent=16),
 }

@@ -20,8 +20,9 @@ _BEFORE = b"\xef\xbb\xbf\xff\xfe \t\r\n\0"
 _DOCUMENT_TYPE = b"<!DOCTYPE"
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 _ROOTS = re.compile(rb"<(?:\w+:)?(?:Comprobante|DTE|EnvioDTE|EnvioBOLETA|SetDTE|Documento)[\s>]")
-# What the tax office of Mexico answers to a cancellation.
-_RECEIPT = "Acuse"
+# What the tax office of Mexico answers to a cancellation, alone or as its service sends it; so many are named.
+_RECEIPTS, _ANSWER = ("Acuse", "CancelaCFDResult"), "Envelope"
+_MOST_NAMED = 3
 Read: TypeAlias = TaxDocument | TaxXmlError
 
 
@@ -46,10 +47,25 @@ def read_tax_xml(content: bytes) -> Iterator[Read]:
     elif name in dte.ROOTS:
         for body in dte.list_documents(root):
             yield _read(body, is_chilean=True)
-    elif name == _RECEIPT:
-        raise NotForUsError("tax.receipt")
     else:
-        raise NotForUsError("tax.no_document", name=name[:60])
+        raise _refuse_receipt(root) or NotForUsError("tax.no_document", name=name[:60])
+
+
+def _refuse_receipt(root: Element) -> NotForUsError | None:
+    """Return what a receipt asks to be cancelled; what became of the request the tax office's list alone proves."""
+    inside = root.iter() if local_name(root) == _ANSWER else (root,)
+    receipt = next((one for one in inside if local_name(one) in _RECEIPTS), None)
+    if receipt is None:
+        return None
+    uuids, codes = (
+        [(one.text or "").strip()[:36].lower() for one in receipt.iter() if local_name(one) == name]
+        for name in ("UUID", "EstatusUUID")
+    )
+    asked = [f"{uuid} ({code})" for uuid, code in zip(uuids, codes, strict=False)]
+    return NotForUsError(
+        "tax.receipt", issuer=receipt.get("RfcEmisor", "?")[:13], on=receipt.get("Fecha", "?")[:10], count=len(asked),
+        documents=", ".join([*asked[:_MOST_NAMED], *(["…"] if len(asked) > _MOST_NAMED else [])]) or "–",
+    )  # fmt: skip
 
 
 def _parse(content: bytes) -> Element:

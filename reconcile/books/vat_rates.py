@@ -3,8 +3,10 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from consumer.facts.countries import COUNTRIES
+
 # The rate of nearly all documents, in percent; what bears none, and what the tax does not know, as texts name them.
-GENERAL, EXEMPT, UNTAXED = "16", "exempt", "none"
+GENERAL, EXEMPT, UNTAXED = str(COUNTRIES["mx"].vat_percent), "exempt", "none"
 # A base is stated finer than money, and may round otherwise than what is left without the tax.
 _ROUNDING = 1
 

@@ -56,11 +56,10 @@ class Duty:
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """Numbers and codes of the law: days, months, the general rate of VAT, and how means of payment are called."""
+    """Numbers and codes of the law: days, months, and how means of payment are called."""
 
     register_day: int
     fee_months: int
-    vat_percent: int
     forms: Mapping[str, str] = field(default_factory=dict)
     vague: Sequence[str] = ()
 

@@ -13,6 +13,8 @@ from reconcile.fiscal.facts import Measure, facts_of
 from reconcile.fiscal.witnesses import Complement, Figures, Paper, Payment, Said, State, Witness, World
 
 _NO_FIGURES = Figures({})
+# The VAT of a document and that of its part are each rounded.
+_ROUNDING = 1
 _TAX, _INCOME = "vat_caused", "income"
 _ALWAYS = (_TAX, _INCOME)
 _COUNTRY = "mx"
@@ -80,11 +82,13 @@ def tie_computed(world: World, papers: Mapping[str, Paper], period: str, of: Mea
         sales[payment.doc_key].paid.append(payment.amount)
         months[payment.period] = months.get(payment.period, 0) + amount
     parts = list[Part]()
-    if world.xml.is_known and world.collected_as_of:
+    is_rated = not (of.rate and _lacks_rate(world.payments, papers, period))
+    is_money_known = world.collected_as_of is not None and is_rated
+    if world.xml.is_known and is_money_known:
         listing = _Listing.of(world)
         parts = [part for key, sale in sorted(sales.items()) for part in _explain(key, sale, papers, listing, period)]
     elif world.xml.is_known:
-        # Without a run no money is known, and of no invoice can be said that it is not paid.
+        # Where no money is known, of no invoice can be said that it is not paid.
         parts = [part for _, sale in sorted(sales.items()) for part in sale.extra.get(period, [])]
     if of.code == _TAX:
         parts += [Part(one.code, 0, one.doc_key, one.tax, one.opened_on) for one in world.causes
@@ -94,7 +98,7 @@ def tie_computed(world: World, papers: Mapping[str, Paper], period: str, of: Mea
     is_priced = _are_priced(world, papers, period)
     shown = tuple(parts) if is_priced else ()
     office = sum(sale.office.get(period, 0) for sale in sales.values()) if world.xml.is_known and is_priced else None
-    money = sum(sale.collected.get(period, 0) for sale in sales.values()) if world.collected_as_of else None
+    money = sum(sale.collected.get(period, 0) for sale in sales.values()) if is_money_known else None
     return Tie(
         period, of.code, Side(Witness.TAX_OFFICE, office, world.xml.as_of),
         Side(Witness.COLLECTED, money, world.collected_as_of), shown, _withhold(world, "sales", period),
@@ -145,6 +149,16 @@ def _share_payments(
             continue
         if key and amount:
             yield payment, amount
+
+
+def _lacks_rate(payments: Sequence[Payment], papers: Mapping[str, Paper], period: str) -> bool:
+    """Return True if money of a month is of a sale whose XML is not here, and its VAT does not tell the rate.
+
+    All of a sale is at the general rate where its VAT is as much: no other rate is higher.
+    """
+    percent = int(GENERAL)
+    unread = (one for one in payments if one.period == period and one.doc_key and one.doc_key not in papers)
+    return any(abs(one.vat - _share(percent, one.amount, 100 + percent)) > _ROUNDING for one in unread)
 
 
 def _share(figure: int, part: int, whole: int) -> int:
@@ -233,10 +247,19 @@ def _complement_entries(
             continue
         invoice, amount = papers.get(one.paid_key), measure(one, of)
         mark = (one.paid_key, one.instalment, one.paid)
-        cause = "rep_on_pue" if invoice and invoice.method == "PUE" else "rep_duplicate" if mark in seen else ""
+        cause = _name_needless(invoice) or ("rep_duplicate" if mark in seen else "")
         seen.add(mark)
         part = Part(cause, amount, one.key, amount, one.on, invoice.tax_id if invoice else "") if cause else None
         yield _Entry(one.paid_key, one.period, amount, part)
+
+
+def _name_needless(invoice: Paper | None) -> str:
+    """Name why an invoice should have no complement at all; the tax office counts it until it is cancelled too."""
+    if invoice is None:
+        return ""
+    if invoice.state is not State.VALID:
+        return "rep_on_cancelled"
+    return "rep_on_pue" if invoice.method == "PUE" else ""
 
 
 class _Listing(NamedTuple):

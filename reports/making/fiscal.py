@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from sqlmodel import Session
 
+from consumer.facts.countries import COUNTRIES
 from consumer.facts.installation import Connection
 from consumer.facts.messages import translate
 from reconcile.fiscal.collecting import CARDS, VoucherDay, voucher_days
 from reconcile.fiscal.comparing import Part, Tie
-from reconcile.fiscal.facts import causes, facts_of
+from reconcile.fiscal.facts import causes
 from reconcile.fiscal.fees import FeeDocument, list_documents
 from reconcile.fiscal.reading import read_bills, read_periods, read_world
 from reconcile.fiscal.tie_out import end_of, tie_out
@@ -151,7 +152,7 @@ def voucher_rows(source: Source) -> Iterator[Row]:
 
 def to_vouchers(days: Sequence[VoucherDay], connection: str) -> Iterator[Row]:
     """Yield the days of one month: what was taxed is split by the rate, to the peso."""
-    with_vat = _WHOLE + facts_of("cl").law.vat_percent
+    with_vat = _WHOLE + COUNTRIES["cl"].vat_percent
     for day in days:
         taxed = day.total - day.exempt
         net = (2 * taxed * _WHOLE + with_vat) // (2 * with_vat)

@@ -27,6 +27,7 @@ def _plant(own: TaxShop) -> None:
     _sell_with_advance(own)
     _sum_up_receipts(own)
     own.pay_under_another(own.draft(own.day(19), buyer=None, buyer_tax_id=PUBLIC["mx"]), own.day(20))
+    _cancel_under_complement(own)
 
 
 def _defer(own: TaxShop, on: int) -> LocalDocument:
@@ -90,6 +91,16 @@ def _plant_cancelled(own: TaxShop) -> None:
     own.file(replace(own.paper(old), uuid=own.shop.chance.uuid(), folio=f"{old.folio}1", relations=(relation,),
                      issued_at=cancelled_at + timedelta(days=1)))  # fmt: skip
     own.pay(old, own.day(14))
+
+
+def _cancel_under_complement(own: TaxShop) -> None:
+    """Plant an invoice that was cancelled at the tax office while its complement lives on."""
+    gone = own.shop.keep_document(own.draft(own.day(5), payment_method="PPD", payment_form=DEFERRED))
+    paid = own.pay(gone, own.day(12))
+    alive = _complete(own, gone, paid, own.day(13))
+    paper = own.paper(gone)
+    own.blame("cancelled_alive", own.file(replace(paper, cancelled_at=alive.issued_at + timedelta(days=3))))
+    own.blame("rep_on_cancelled", alive, amount=paid.amount, tax=gone.vat)
 
 
 def _plant_complements(own: TaxShop) -> None:

@@ -181,6 +181,15 @@ def test_a_field_that_is_added_later_leaves_digests_as_they_are() -> None:
 
 PAID = complement("d", ("a", 1, "1160.00", "500.00", "660.00"))
 LAUGHS = '<!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]><Comprobante>&b;</Comprobante>'
+# As the SAT's service answers, without its signature.
+ACUSE = ('<Acuse xmlns="http://cancelacfd.sat.gob.mx" Fecha="2026-10-07T13:48:45.7034617" RfcEmisor="EKU9003173C9">'
+         "{folios}</Acuse>")  # fmt: skip
+ANSWER = ('<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><CancelaCFDResponse '
+          'xmlns="http://cancelacfd.sat.gob.mx"><CancelaCFDResult Fecha="2026-10-07T11:46:42" RfcEmisor="EKU9003173C9">'
+          "{folios}</CancelaCFDResult></CancelaCFDResponse></s:Body></s:Envelope>")  # fmt: skip
+ASKED = "<Folios><UUID>{uuid}</UUID><EstatusUUID>{code}</EstatusUUID></Folios>"
+ASKED_FOR = "the receipt of 2026-10-07 says that EKU9003173C9 asked to cancel"
+NO_PROOF = "and not that they are cancelled: bring in the list of the SAT as a register, which does"
 OUTSIDE = '<!DOCTYPE l [<!ENTITY x SYSTEM "file:///etc/passwd">]><Comprobante>&x;</Comprobante>'
 
 
@@ -194,8 +203,11 @@ OUTSIDE = '<!DOCTYPE l [<!ENTITY x SYSTEM "file:///etc/passwd">]><Comprobante>&x
          "the bytes are in another encoding than the XML declares"),
         ("<a>" * 70 + "</a>" * 70, "the XML is nested deeper than 60 levels"),
         ("<Nomina/>", "a file of Nomina holds no sale, purchase or payment"),
-        ('<Acuse xmlns="http://cancelacfd.sat.gob.mx" RfcEmisor="EKU9003173C9"/>',
-         "a receipt of the tax office for a cancellation is no tax document: what is cancelled stands in its metadata"),
+        (ACUSE.format(folios=ASKED.format(uuid=UUIDS["a"].upper(), code=201)),
+         f"{ASKED_FOR} 1 documents ({UUIDS['a']} (201)) {NO_PROOF}"),
+        (ANSWER.format(folios="".join(ASKED.format(uuid=uuid, code=202) for uuid in UUIDS.values())),
+         f"{ASKED_FOR} 6 documents ({', '.join(f'{UUIDS[letter]} (202)' for letter in 'abc')}, …) {NO_PROOF}"),
+        ("<Envelope><Body/></Envelope>", "a file of Envelope holds no sale, purchase or payment"),
         (cfdi("a", stamp=False), "the document has no stamp of the tax office: bring in the stamped file"),
         (dte("33", 1, totals=TOTALS, stamp=False),
          "the document has no stamp of the tax office: bring in the stamped file"),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconcile.books.vat_rates import RateSum
 from reconcile.fiscal.collecting import voucher_days
 from reconcile.fiscal.comparing import Part, Tie, compare, count_cancelled, count_missing, explain_declared
 from reconcile.fiscal.complements import Cause
@@ -254,6 +255,7 @@ def complement(key: str, day: date, instalment: int = 1) -> Complement:
 
 
 PUE, PPD = invoice("i", "PUE"), invoice("i", "PPD")
+CANCELLED = invoice("i", "PPD", state=State.CANCELLED)
 HOST = paper("r", 0, kind="P")
 SECOND = paper("s", 0, kind="P")
 D5, D6 = date(2026, 10, 5), date(2026, 11, 6)
@@ -279,6 +281,13 @@ COMPUTED = [
     ([invoice("g", "PUE", is_global=True)], [], [], (160, 0, "explained", [("global_invoice", 160)])),
     ([PUE, paper("e", 60, kind="E", ref_key="i")], [], [paid(D5, vat=100)], (0, 0, "closed", [])),
     ([], [], [paid(D5)], (-160, 0, "explained", [("not_in_register", -160)])),
+    ([CANCELLED, HOST], [complement("r", D5)], [], (160, 0, "explained", [("rep_on_cancelled", 160)])),
+    (
+        [CANCELLED, HOST],
+        [complement("r", D5)],
+        [paid(D5)],
+        (0, 0, "explained", [("rep_on_cancelled", 160), ("cancelled_alive", -160)]),
+    ),
     # Two payments, each rounded once more than its complement.
     (
         [PPD, HOST],
@@ -313,6 +322,30 @@ def test_without_a_run_no_sale_is_called_unpaid() -> None:
     doubled = [("vat_caused", "rep_on_pue"), ("income", "rep_on_pue")]
     assert [(tie.figure, part.cause) for tie in ties for part in tie.parts] == doubled
     assert find(ties, "collected", Witness.COLLECTED, Witness.BOOKS).verdict == "not_asked"
+
+
+@pytest.mark.parametrize(
+    ("vat", "said"),
+    [
+        (160, {"vat_16": (0, 160, "explained"), "vat_8": (80, 80, "closed")}),
+        (80, {"vat_8": (80, None, "not_asked")}),
+        (0, {"vat_8": (80, None, "not_asked")}),
+    ],
+)
+def test_a_sale_without_its_xml_tells_its_rate_only_where_all_of_it_bears_the_highest(
+    vat: int, said: dict[str, tuple[int, int | None, str]]
+) -> None:
+    """VAT of 16 % can be of that rate alone; any less may be of several, and no figure by rate is told then."""
+    known = paper("j", 80, kind="I", method="PUE", net=1000, total=1080, rates=(RateSum("8", 1000, 80),))
+    money = [
+        Payment("p1", D5, "bank_transfer", 1080, "j", vat=80),
+        Payment("p2", D5, "bank_transfer", 1160, "i", vat=vat),
+    ]
+    world = World(Terms("mx"), xml=Said([known], AT), payments=money, collected_as_of=AT)
+    ties = {tie.figure: tie for tie in tie_out(world, OCTOBER) if tie.b.witness is Witness.COLLECTED}
+    rates = {name: tie for name, tie in ties.items() if name.startswith("vat_") and name != "vat_caused"}
+    assert {name: (tie.a.amount, tie.b.amount, tie.verdict.value) for name, tie in rates.items()} == said
+    assert ties["vat_caused"].b.amount == 80 + vat
 
 
 def test_a_replaced_sale_counts_while_the_sat_has_it_alive() -> None:

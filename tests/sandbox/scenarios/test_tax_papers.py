@@ -19,8 +19,9 @@ from tests.sandbox.conftest import START
 BOTH = ["amount_differs", "fee_invoice_differs", "fee_invoice_other_period", "fee_not_invoiced", "not_in_books",
         "not_in_register", "period_shift", "rounding", "tax_split_differs", "third_party_income"]  # fmt: skip
 CHILE = ["both_voucher_and_boleta", "claimed", "note_late", "note_without_debit_right", "transfer_without_document"]
-MEXICO = ["cancelled_alive", "payment_form_wrong", "payment_form_wrong", "ppd_form_not_99", "pue_unpaid",
-          "rep_chain_broken", "rep_duplicate", "rep_late", "rep_missing", "rep_on_pue", "replaced"]  # fmt: skip
+MEXICO = ["cancelled_alive", "cancelled_alive", "payment_form_wrong", "payment_form_wrong", "ppd_form_not_99",
+          "pue_unpaid", "rep_chain_broken", "rep_duplicate", "rep_late", "rep_missing", "rep_on_cancelled",
+          "rep_on_pue", "replaced"]  # fmt: skip
 
 
 def read_files(scenario: str, name: str) -> dict[str, bytes]:
@@ -60,7 +61,7 @@ def test_the_archive_of_mexico_is_one_stamped_file_a_document() -> None:
     assert {root.tag for root in roots} == {"{http://www.sat.gob.mx/cfd/4}Comprobante"}
     assert all(len(local(root, "TimbreFiscalDigital")) == 1 for root in roots)
     kinds = Counter(root.get("TipoDeComprobante") for root in roots)
-    assert kinds == {"I": 44, "P": 10, "E": 2}
+    assert kinds == {"I": 45, "P": 11, "E": 2}
     complements = [root for root in roots if root.get("TipoDeComprobante") == "P"]
     assert {(root.get("Total"), root.get("Moneda")) for root in complements} == {("0", "XXX")}
     assert all(local(root, "Pago")[0].get("NumOperacion", "").startswith("MX") for root in complements)

@@ -1,7 +1,8 @@
 """What a page shows of the taxes of one period: as a tie-out found it, kept so that it is not reckoned for each reader.
 
 A night keeps the months it looked at. Where nothing came in since, the page shows that. Where something did, a period
-of few rows is tied out anew, and one of many is shown as it was kept, with what came in since.
+of few rows is tied out anew, and one of many is shown as it was kept, with what came in since. A month that no night
+kept is tied out for its reader where little is read for it, and else only once someone asks for it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,7 @@ from itertools import chain, groupby, islice
 
 import msgspec
 import sqlalchemy as sa
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session, SQLModel, col
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Connection
@@ -23,14 +24,14 @@ from reconcile.fiscal.collecting import VoucherDay, voucher_days
 from reconcile.fiscal.comparing import Part, Tie, count_cancelled, count_missing
 from reconcile.fiscal.reading import read_world
 from reconcile.fiscal.tie_out import tie_out
-from reconcile.fiscal.witnesses import World
-from reconcile.kept.records import last_run
+from reconcile.fiscal.witnesses import Terms, World
+from reconcile.kept.records import last_run, read_summary
 from reconcile.tables.books import InvoiceFile, RemovedFile
 from reconcile.tables.fiscal import DeclaredFigure, KeptTieOut, RegisterFile
 
 MOST_CAUSES = 200
-# A period of more documents and payments is not tied out while a reader waits.
-_AT_ONCE = 5_000
+# A period of more documents and payments is not tied out while a reader waits, nor one that is looked for in more rows.
+_AT_ONCE, _LOOKED_THROUGH = 5_000, 50_000
 _MONTH = len("2026-10")
 # Grows when the same rows would be shown otherwise.
 _VERSION = "1"
@@ -66,10 +67,10 @@ class Overview:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An overview, when it was reckoned, and what came in since."""
+    """An overview, when it was reckoned, and what came in since; one that is still to be reckoned has no time."""
 
     overview: Overview
-    at: datetime
+    at: datetime | None
     since: Sequence[str] = ()
 
 
@@ -109,7 +110,19 @@ def show(session: Session, connection: Connection, period: str, *, today: date) 
         since = [name for name, text in mark.items() if before.get(name) != text]
         if before.get("version") == _VERSION and (not since or kept.rows > _AT_ONCE):
             return Shown(msgspec.json.decode(kept.body, type=Overview), kept.at, since)
+    if len(period) == _MONTH and _count_read(session, connection, today) > _LOOKED_THROUGH:
+        return Shown(look_at(World(Terms(connection.country_code)), "", ()), None)
     return Shown(reckon(session, connection, period, today=today)[0], utc_now())
+
+
+def _count_read(session: Session, connection: Connection, today: date) -> int:
+    """Return in about how many rows the documents and payments of a month are looked for."""
+    run = last_run(session, connection.name, today=today)
+    counts = (
+        session.scalar(sa.select(sa.func.sum(col(table.rows))).where(col(table.connection) == connection.name))
+        for table in (InvoiceFile, RegisterFile)
+    )
+    return (read_summary(run)["items"] if run else 0) + sum(int(count or 0) for count in counts)
 
 
 def keep(session: Session, connection: Connection, found: Mapping[str, Overview], mark: str) -> None:

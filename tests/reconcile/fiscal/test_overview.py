@@ -74,6 +74,25 @@ def test_what_a_night_found_is_shown_until_something_comes_in(
     assert (debit(before.overview), before.since) == ((0, 0, "closed", []), ["register"])
 
 
+def test_a_month_that_no_night_kept_is_compared_on_demand_where_much_is_read(
+    installation: Installation, main: Connection, bring: Callable[..., None], world: "World"
+) -> None:
+    """Of a merchant with few rows at once; of one with many nothing is said of it until it was asked for."""
+    bring("1")
+    assert debit(seen(installation, main).overview)[0] == 190
+    world.keep(
+        InvoiceFile(connection="main", sha256="1" * 64, name="w.csv", imported_at=AT, rows=50_000, added=0, changed=0)
+    )
+    waiting = seen(installation, main)
+    assert (waiting.at, waiting.since, waiting.overview.ties, waiting.overview.knows) == (None, (), [], False)
+    with installation.store.reading() as session:
+        assert show(session, main, "2026", today=TODAY).at is not None
+        found, mark = reckon(session, main, OCTOBER, today=TODAY)
+    with installation.store.transaction() as session:
+        keep(session, main, {OCTOBER: found}, mark)
+    assert debit(seen(installation, main).overview)[0] == 190
+
+
 def test_a_setting_counts_as_what_is_read(
     installation: Installation, main: Connection, bring: Callable[..., None]
 ) -> None:

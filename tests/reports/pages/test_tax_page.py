@@ -230,6 +230,22 @@ def test_mexico_has_nothing_of_chile(
     assert list(find_foreign(read(client.get(PAGE).get_data(as_text=True)), "mx")) == []
 
 
+def test_a_large_month_is_compared_when_someone_asks(october: Installation, reader: FlaskClient, csrf: Csrf) -> None:
+    """The page says that no night did, names no figure and calls nothing closed; a button compares and keeps it."""
+    with october.store.transaction() as session:
+        session.add(InvoiceFile(connection="main", sha256="1" * 64, name="w.csv", imported_at=AT, rows=50_000, added=0,
+                                changed=0))  # fmt: skip
+    page = text_of(reader)
+    assert "Este mes tiene muchos movimientos y ninguna noche lo ha comparado" in page
+    assert "Comparar este mes" in page
+    assert "Ninguna causa pendiente mueve IVA" not in page
+    token = csrf(reader, PAGE)
+    answer = reader.post(f"{PAGE}/again", data={"csrf_token": token}, follow_redirects=True)
+    page = text_in(answer.get_data(as_text=True))
+    assert "ninguna noche lo ha comparado" not in page
+    assert "en los libros, no en el registro" in page
+
+
 def test_what_is_due_is_an_alarm_while_it_is_near_and_not_declared(october: Installation) -> None:
     """Three days before, graver on the day itself; over once a figure is declared, and worth what is open."""
     main = october.settings.connection("main")

@@ -218,13 +218,17 @@ def _of_invoices(outcome: ImportOutcome) -> Intake:
 
 def _of_tax(outcome: TaxOutcome, *, dry_run: bool) -> Intake:
     """One refused document keeps no other out: a file is refused where it brings none, and known where all are."""
-    refused = [Message("tax.not_taken", {"file": one.file, "reason": one.reason}) for one in outcome.listed]
-    is_refused = outcome.status is Completion.NOTHING_DONE
-    is_known = not (outcome.kept or is_refused) and outcome.counts[DocumentVerdict.KNOWN]
+    is_known = bool(outcome.counts[DocumentVerdict.KNOWN]) and not outcome.kept
+    is_refused = outcome.status is Completion.NOTHING_DONE or not (outcome.kept or is_known)
+    listed = [*outcome.listed, *filter(None, [outcome.passed_over])]
+    refused = [Message("tax.not_taken", {"file": one.file, "reason": one.reason}) for one in listed]
+    if (count := outcome.counts[DocumentVerdict.NOT_FOR_US]) > 1:
+        other = listed[-1]
+        refused[-1] = Message("tax.passed_over", {"count": count, "file": other.file, "reason": other.reason})
     counts = {"added": outcome.kept, "changed": outcome.changed, "unchanged": outcome.counts[DocumentVerdict.KNOWN]}
     return Intake(
         outcome.name, bool(outcome.kept) and not dry_run, sum(outcome.counts.values()), counts, [],
-        [Reject(NO_LINE, "", "", one) for one in refused] if is_refused else [],
+        [Reject(NO_LINE, "", "", one) for one in refused or [Message("tax.empty")]] if is_refused else [],
         [] if is_refused else refused,
         Message("tax.known", {"count": outcome.counts[DocumentVerdict.KNOWN]}) if is_known else None,
     )  # fmt: skip

@@ -44,11 +44,12 @@ REFUSED = (Verdict.CHANGED, Verdict.NO_STAMP, Verdict.OTHER_ISSUER, Verdict.UNRE
 
 @dataclass(slots=True)
 class TaxOutcome:
-    """What became of all files; `listed` are those that did not come in, up to a number."""
+    """What became of all files; `listed` are refused ones up to a number, `passed_over` the first that is no matter."""
 
     name: str
     counts: Counter[Verdict] = field(default_factory=Counter)
     listed: list[Found] = field(default_factory=list)
+    passed_over: Found | None = None
     added: int = 0
     changed: int = 0
 
@@ -70,6 +71,8 @@ class TaxOutcome:
         self.counts[found.verdict] += 1
         if found.verdict in REFUSED and len(self.listed) < MOST_LISTED:
             self.listed.append(found)
+        if found.verdict is Verdict.NOT_FOR_US:
+            self.passed_over = self.passed_over or found
 
 
 OnFound: TypeAlias = Callable[[Found], None]

@@ -47,18 +47,36 @@ def insert_rows(
         for some in _lists(rows, _ROWS_A_JSON):
             _insert_json(connection, table, tuple(names), some, alike=alike, key=())
         return
-    shared = next(iter(_convert(table, tuple(alike), [tuple(alike.values())])))
-    most = min(rows_a_statement, _MOST_VALUES // len(names))
-    for some in _lists(_convert(table, names, rows), most):
-        text = _values_text(table, tuple(alike), tuple(names), len(some))
-        connection.exec_driver_sql(text, (*shared, *chain.from_iterable(some)))
+    for text, values in _list_statements(table, names, rows, alike, rows_a_statement):
+        connection.exec_driver_sql(text, values)
 
 
 def insert_new_rows(
-    connection: Connection, table: sa.Table, names: Sequence[str], rows: Sequence[Values], *, key: Sequence[str]
+    connection: Connection,
+    table: sa.Table,
+    names: Sequence[str],
+    rows: Sequence[Values],
+    *,
+    key: Sequence[str],
+    alike: Mapping[str, object] = _NOTHING,
 ) -> set[tuple[object, ...]]:
     """Insert the rows whose key is new, on PostgreSQL in one statement; return the keys that were inserted."""
-    return set(_insert_json(connection, table, tuple(names), rows, alike=_NOTHING, key=tuple(key))) if rows else set()
+    if connection.dialect.name != "sqlite":
+        return set(_insert_json(connection, table, tuple(names), rows, alike=alike, key=tuple(key))) if rows else set()
+    listed = ", ".join(key)
+    # After a select the condition keeps SQLite from reading the conflict as that of a join.
+    only_new = f"{' WHERE true' if alike else ''} ON CONFLICT ({listed}) DO NOTHING RETURNING {listed}"
+    statements = _list_statements(table, names, rows, alike, ROWS_A_STATEMENT)
+    return {tuple(row) for text, values in statements for row in connection.exec_driver_sql(text + only_new, values)}
+
+
+def _list_statements(
+    table: sa.Table, names: Sequence[str], rows: Iterable[Values], alike: Mapping[str, object], most: int
+) -> Iterator[tuple[str, Values]]:
+    """Yield inserts as SQLite takes them, with their values."""
+    shared = next(iter(_convert(table, tuple(alike), [tuple(alike.values())])))
+    for some in _lists(_convert(table, names, rows), min(most, _MOST_VALUES // len(names))):
+        yield _values_text(table, tuple(alike), tuple(names), len(some)), (*shared, *chain.from_iterable(some))
 
 
 def update_rows(

@@ -5,6 +5,7 @@ found. So rows change here only where a file changed a document, and go where a 
 may be repeated from where it was killed: what a batch did not write is still missing.
 """
 
+import operator
 import time
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -164,17 +165,14 @@ def _add(store: Store, connection: Connection, source: Source, lacking: int) -> 
 
 def _count_missing(store: Store, connection: str) -> dict[Source, int]:
     """Return how many rows of each source the search lacks: it has no others, so that counting is enough."""
-    count = sa.func.count()
-    tables = {source.kind: core_of(source.table) for source in SOURCES}
-    counts = [
-        sa.select(count).where(table.c.connection == connection).scalar_subquery().label(kind)
-        for kind, table in tables.items()
-    ]
-    own = sa.select(_ROW.c.kind, count).where(_ROW.c.connection == connection).group_by(_ROW.c.kind)
+    counted = sa.select(sa.func.count())
+    there = [counted.where(core_of(source.table).c.connection == connection) for source in SOURCES]
+    # Each kind by itself, since that is read from an index alone; a table is grouped by reading all of it.
+    known = [counted.where(*_of(connection, source.kind)) for source in SOURCES]
     with store.reading() as session:
-        there = session.execute(sa.select(*counts)).one()
-        known = {row[0]: row[1] for row in session.execute(own)}
-    return {source: number - known.get(source.kind, 0) for source, number in zip(SOURCES, there, strict=True)}
+        found = session.execute(sa.select(*(one.scalar_subquery() for one in (*there, *known)))).one()
+    lacking = map(operator.sub, found[: len(SOURCES)], found[len(SOURCES) :])
+    return dict(zip(SOURCES, lacking, strict=True))
 
 
 def _find_missing(session: Session, connection: str, source: Source, lacking: int) -> list[str]:
@@ -183,23 +181,22 @@ def _find_missing(session: Session, connection: str, source: Source, lacking: in
     A few missing ones are looked for among the rows that were written last; where they are not all there, among all.
     """
     table = core_of(source.table)
-    key, order, mine = table.c[source.key], table.c[source.order], table.c.connection == connection
-    own = _of(connection, source.kind)
+    mine = table.c.connection == connection
 
-    def select_unknown(rows: sa.FromClause) -> sa.Select[Any]:
+    def select_keys(rows: sa.FromClause) -> sa.Select[Any]:
         key, order = rows.c[source.key], rows.c[source.order]
-        is_known = sa.exists().where(*own, _ROW.c.key == key)
-        return sa.select(key).where(~is_known).order_by(order.is_not(None), order, key)
+        return sa.select(key).order_by(order.is_not(None), order, key)
 
     if source.written and 0 < lacking <= _MOST_LATELY:
-        written = table.c[source.written]
-        last = (
-            sa.select(key, order).where(mine, written.is_not(None)).order_by(written.desc()).limit(2 * lacking + _FEW)
-        )
-        found = list(session.scalars(select_unknown(last.subquery())))
-        if len(found) == lacking:
-            return found
-    return list(session.scalars(select_unknown(table).where(mine)))
+        written, columns = table.c[source.written], (table.c[source.key], table.c[source.order])
+        newest = sa.select(*columns).where(mine, written.is_not(None)).order_by(written.desc())
+        keys = session.scalars(select_keys(newest.limit(2 * lacking + _FEW).subquery())).all()
+        is_one = one_of(_ROW.c.key, session.get_bind().dialect.name, to_ids(keys))
+        known = set(session.scalars(sa.select(_ROW.c.key).where(*_of(connection, source.kind), is_one)).all())
+        if len(keys) - len(known) == lacking:
+            return [key for key in keys if key not in known]
+    is_known = sa.exists().where(*_of(connection, source.kind), _ROW.c.key == table.c[source.key])
+    return list(session.scalars(select_keys(table).where(mine, ~is_known)).all())
 
 
 def _write(
@@ -212,15 +209,11 @@ def _write(
     columns = [table.c[name] for name in source.columns]
     place = source.columns.index(source.key)
     rows = {row[place]: row for row in database.execute(sa.select(*columns).where(*asked)).all()}
-    mine = _of(connection.name, source.kind)
-    # A list of keys is looked up in the index also while no statistics know how the table has grown.
-    known = set(session.scalars(sa.select(_ROW.c.key).where(*mine, _ROW.c.key.in_(keys))))
     buyers = {row.customer_id for row in rows.values()} if "customer_id" in source.columns else set[str | None]()
     context = Context(connection.country.zone, _find_customers(session, connection.name, buyers - {None}), banks)
-    found = [(key, to_line(source.words(rows[key], context))) for key in keys if key in rows and key not in known]
-    bulk.insert_rows(
-        database, _ROW, ("key", "words"), found, alike={"connection": connection.name, "kind": source.kind}
-    )
+    found = [(key, to_line(source.words(rows[key], context))) for key in keys if key in rows]
+    alike = {"connection": connection.name, "kind": source.kind}
+    bulk.insert_new_rows(database, _ROW, ("key", "words"), found, key=("connection", "kind", "key"), alike=alike)
 
 
 def _find_customers(session: Session, connection: str, ids: Collection[str | None]) -> dict[str, tuple[str, ...]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 
-from consumer.facts.money import format_decimal, is_currency
+from consumer.facts.money import digits_of, format_decimal, is_currency
 
 # So short a word is looked for as it stands; a longer one is the beginning of words too.
 SHORTEST_BEGINNING = 3
@@ -51,14 +51,16 @@ def _fold_signs(text: str) -> str:
 
 
 def split(text: str) -> list[str]:
+    if text.isascii() and text.isalnum():
+        return [text.lower()[:_LONGEST_WORD]]
     plain = fold(text)
     return [plain[:_LONGEST_WORD]] if plain.isalnum() else [word[:_LONGEST_WORD] for word in _WORD.findall(plain)]
 
 
 def join(text: str) -> str:
     """Return the letters and digits of a text as one word."""
-    plain = text.replace("-", "").replace("_", "")
-    return "".join(split(plain))[:_LONGEST_WORD]
+    words = split(text.replace("-", "").replace("_", ""))
+    return words[0] if len(words) == 1 else "".join(words)[:_LONGEST_WORD]
 
 
 def index_key(text: str) -> list[str]:
@@ -78,9 +80,15 @@ def index_text(text: str) -> list[str]:
 
 
 def index_amount(amount: int | None, currency: str | None) -> str:
-    if amount is None or not currency or not is_currency(currency):
+    digits = _digits_of(currency)
+    if amount is None or digits is None:
         return ""
-    return to_amount_word(format_decimal(abs(amount), currency))
+    return f"m{abs(amount)}" if not digits else to_amount_word(format_decimal(abs(amount), currency or ""))
+
+
+@lru_cache(maxsize=64)
+def _digits_of(currency: str | None) -> int | None:
+    return digits_of(currency) if currency and is_currency(currency) else None
 
 
 def to_amount_word(plain: str) -> str:
@@ -89,6 +97,8 @@ def to_amount_word(plain: str) -> str:
     return f"m{int(whole)}" + (f"p{rest}" if rest else "")
 
 
+# Rows that are written together share few days.
+@lru_cache(maxsize=1_024)
 def index_day(on: date | None) -> str:
     return "" if on is None else "d" + on.isoformat().replace("-", "")
 

@@ -5,8 +5,9 @@ python tests/benchmarks/reconcile/bench_reconcile.py [--sizes 100000,1000000] [-
 
 Every round is a process of its own on a copy of one database, rounds of all variants interleaved: a full run, then
 a night that added 1 % of everything, the matching by key, and what others need for less (`plain_joins.py` says what
-each of its figures includes). After each run the search is filled: its share is of the run and itself, since what else
-a night does depends on the provider. `--postgresql URL` measures there, with the processor of its server.
+each of its figures includes). After each run the search is filled: its share is told of the run and itself, and of a
+night that checks the file and makes the reports as well (`others`). Neither holds what is read from the provider, which
+comes before and depends on it. `--postgresql URL` measures there, with the processor of its server.
 `--matchers` also gives both files to reconcile-mcp and splink, a minute each.
 """
 
@@ -32,6 +33,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.messages import Message
 from consumer.facts.store import Store
 from consumer.facts.tables.types import core_of
+from consumer.facts.work import Completion
 from reconcile.reading.frames import read_documents, read_inputs, read_transfers
 from reconcile.reading.process import save_memory
 from reconcile.reading.queries import read_table
@@ -86,19 +88,31 @@ def run_once(folder: Path) -> dict[str, Any]:
 
 
 def fill_once(installation: Installation, of_run: "_Clock") -> dict[str, float]:
-    """Bring what is new into the search, as a night does after its run."""
-    from reports.search import filling  # noqa: PLC0415 - a run's memory is without it
+    """Bring what is new into the search, as a night does, and do the rest of one that asks no provider."""
+    from consumer.health.disk import check_night  # noqa: PLC0415 - a run's memory is without these
+    from reports import archive  # noqa: PLC0415
+    from reports.search import filling  # noqa: PLC0415
 
+    connection = installation.settings.connection("main")
     clock = _Clock(server=of_run.server)
-    rows = filling.fill(installation, installation.settings.connection("main"))
+    rows = filling.fill(installation, connection)
     clock.mark("search")
+    check_night(installation.store, trade.AS_OF)
+    files = archive.night(installation, connection, on=trade.AS_OF, now=utc_now())
+    assert files.status is Completion.DONE, files.lines
+    clock.mark("others")
     used, run = clock.cpu["search"], sum(of_run.cpu.values())
-    return clock.wall | {"search_cpu": used, "search_rows": rows, "search_percent": 100 * used / (run + used)}
+    shares = {"search_percent": run + used, "search_percent_of_night": run + used + clock.cpu["others"]}
+    shown = {name: 100 * used / whole for name, whole in shares.items()}
+    return clock.wall | {f"{name}_cpu": spent for name, spent in clock.cpu.items()} | {"search_rows": rows} | shown
 
 
 def night_once(folder: Path) -> dict[str, Any]:
-    """One hundredth of the trade arrived since the run before."""
+    """One hundredth of the trade arrived since the run before, and PostgreSQL has tidied up in between."""
     store = installation_at(folder).store
+    if not store.is_sqlite:
+        with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as database:
+            database.execute(sa.text("VACUUM (ANALYZE)"))
     with store.connection() as database:
         books = int(database.execute(sa.text("SELECT count(*) FROM local_invoice")).scalar_one())
     trade.add(store, books // 100, of=books)
@@ -256,10 +270,10 @@ def show(size: int, found: dict[str, list[dict[str, Any]]]) -> None:
         sys.stdout.write(f"of which {_of(runs, 'before_mb')} MB before the first row\n")
         for name in (*STAGES, "total"):
             sys.stdout.write(f"  {name:8} {_of(runs, name)} s, processor {_of(runs, f'{name}_cpu')} s\n")
-        filled, share = _of(runs, "search_rows"), _of(runs, "search_percent")
-        sys.stdout.write(
-            f"  search   {_of(runs, 'search')} s, processor {_of(runs, 'search_cpu')} s, {share} %: {filled} rows\n"
-        )
+        filled, share, of_night = (_of(runs, f"search_{name}") for name in ("rows", "percent", "percent_of_night"))
+        for name in ("search", "others"):
+            sys.stdout.write(f"  {name:8} {_of(runs, name)} s, processor {_of(runs, f'{name}_cpu')} s\n")
+        sys.stdout.write(f"  search: {filled} rows, {share} % of run and search, {of_night} % with the others\n")
     for name, rows in found.items():
         figures = ", ".join(f"{key} {_of(rows, key)}" for key in rows[0])
         sys.stdout.write(f"  {name}: {figures}\n")

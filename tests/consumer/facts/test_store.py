@@ -11,7 +11,7 @@ from sqlmodel import select
 
 from consumer.facts import migrating, schema
 from consumer.facts import tables as consumer_tables
-from consumer.facts.bulk import insert_rows
+from consumer.facts.bulk import insert_new_rows, insert_rows
 from consumer.facts.store import Store, insert_once, one_of, put, to_ids
 from consumer.facts.tables.sync import Checkpoint
 from consumer.facts.tables.types import core_of
@@ -135,6 +135,25 @@ def test_many_rows_go_in_at_once_on_sqlite(migrated_sqlite: Path, tmp_path: Path
     with pytest.raises(ValueError, match="without a zone"), store.connection() as connection:
         insert_rows(connection, table, names, [list(naive.values())])
     store.close()
+
+
+@pytest.mark.parametrize("alike", [{}, {"connection": "main", "offered": True}])
+def test_rows_that_are_there_stay_as_they_are(store: Store, alike: dict[str, object]) -> None:
+    """Of several rows only those with a new key go in, and their keys are told."""
+    table, key = core_of(Checkpoint), ("connection", "stream")
+    rows = [{**row(name, number), "offered": True} for name, number in [("events", 1), ("payouts", 2), ("refunds", 3)]]
+    names = [name for name in rows[0] if name not in alike]
+    values = [[one[name] for name in names] for one in rows]
+    with store.connection() as connection:
+        insert_new_rows(connection, table, names, values[:1], key=key, alike=alike)
+        values[0][names.index("objects")] = 9
+        found = insert_new_rows(connection, table, names, values, key=key, alike=alike)
+        nothing = insert_new_rows(connection, table, names, [], key=key, alike=alike)
+
+    assert (found, nothing) == ({("main", "payouts"), ("main", "refunds")}, set())
+    with store.reading() as session:
+        stored = session.execute(sa.select(table.c.stream, table.c.objects).order_by(table.c.stream)).all()
+    assert [tuple(one) for one in stored] == [("events", 1), ("payouts", 2), ("refunds", 3)]
 
 
 def test_many_names_are_asked_as_one_value(store: Store) -> None:

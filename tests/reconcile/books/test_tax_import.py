@@ -44,6 +44,7 @@ from tests.reconcile.conftest import NOON
 if TYPE_CHECKING:
     from reconcile.books.tax_judging import Found
 
+DTE_KINDS = ("33", "34", "39", "41", "43", "46", "52", "56", "61", "110", "111", "112")
 KEYS = {letter: f"mx:uuid:{uuid}" for letter, uuid in UUIDS.items()}
 
 
@@ -256,6 +257,22 @@ def zipped(files: dict[str, bytes]) -> bytes:
         for name, data in files.items():
             archive.writestr(name, data)
     return content.getvalue()
+
+
+def test_every_kind_of_chile_is_kept_and_sales_and_notes_are_books(installation: Installation, tmp_path: Path) -> None:
+    """Settlements and export documents have bodies of their own names; purchases and delivery notes are no claims."""
+    folder = Folder(installation, tmp_path / "dte", "cl")
+    folder.path.mkdir()
+    bodies = {"43": "Liquidacion", "110": "Exportaciones", "111": "Exportaciones", "112": "Exportaciones"}
+    for kind in DTE_KINDS:
+        text = dte(kind, 7, totals=TOTALS).replace("Documento", bodies.get(kind, "Documento"))
+        folder.lay(**{kind: text.encode("latin-1")})
+    folder.lay(**{"50": dte("50", 7, totals=TOTALS).encode("latin-1")})
+    folder.take()
+    assert folder.verdicts == {**dict.fromkeys(DTE_KINDS, "taken"), "50": "not_for_us"}
+    assert sorted(row.kind for row in folder.kept(FiscalDocument)) == sorted(DTE_KINDS)
+    sales = ["110", "111", "112", "33", "34", "39", "41", "43", "56", "61"]
+    assert sorted(row.doc_type for row in folder.kept(LocalInvoice)) == sales
 
 
 def test_a_zip_is_read_without_a_bomb(folder: Folder) -> None:

@@ -106,6 +106,14 @@ def test_a_month_shows_each_figure_with_its_witnesses_and_causes(reader: FlaskCl
     assert "Impuestos de 2026" in text_of(reader, "/tax/main/2026")
 
 
+def test_what_is_not_complete_is_said_above_the_figures(reader: FlaskClient, october: Installation) -> None:
+    """Of what documents of the register the XML is missing; none is counted as missing where no XML came in at all."""
+    assert "Falta el XML" not in text_of(reader)
+    with october.store.transaction() as session:
+        session.add(tax_document(2, "2026-10"))
+    assert "Falta el XML de 1 de 1 documentos del registro." in text_of(reader)
+
+
 def test_a_large_month_is_shown_as_it_was_kept(reader: FlaskClient, csrf: Csrf, october: Installation) -> None:
     """What came in since is said and not counted, until the reader compares again."""
     main = october.settings.connection("main")

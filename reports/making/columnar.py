@@ -27,6 +27,7 @@ from consumer.facts.store import Store
 from reconcile.tables.runs import Run
 from reports.making import catalogue, windows
 from reports.queries.asking import TEXTS, Asked, Condition, Range, Speak, fold, is_meant, scale, to_moments
+from reports.queries.frames import latest_runs
 from reports.queries.query import Query, Source
 from reports.shapes.build import CURRENCY, Report
 from reports.shapes.definitions import definition_of
@@ -43,8 +44,11 @@ _SEARCHED = {
     "bank-lines": ("description", "reference", "payout_id", "movement_id"),
 }
 _MARKED = {"a": "aáàâä", "e": "eéèêë", "i": "iíìîï", "o": "oóòôö", "u": "uúùûü", "n": "nñ", "c": "cç"}
+# The lists that are opened most, whole.
+_AHEAD = ("payout-summary", "documents", "receivables", "in-transit")
 _lock = threading.Lock()
 _mapped: WeakKeyDictionary[Store, OrderedDict[tuple[object, ...], pa.Table]] = WeakKeyDictionary()
+_read_ahead: WeakKeyDictionary[Store, object] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,20 @@ def read(installation: Installation, query: Query) -> Report:
     if definition.range_on and query.span != WHOLE:
         table = table.filter(_within(table[definition.range_on], Range(query.span.since, query.span.until)))
     return Report(definition, table, query.span, source.as_of, facts=facts)
+
+
+def read_ahead(installation: Installation, today: date) -> None:
+    """Map what lists show of the newest runs, once for each of them, so that their first reader need not wait."""
+    connections = installation.settings.all_connections
+    with installation.store.reading() as session:
+        runs = latest_runs(session, [own.name for own in connections], today=today)
+    newest = [(run.connection, run.id, run.finished_at) for run in runs]
+    if not runs or _read_ahead.get(installation.store) == newest:
+        return
+    as_of = max(run.as_of for run in runs)
+    for name in _AHEAD:
+        read(installation, Query(name, tuple(connections), today, as_of=as_of))
+    _read_ahead[installation.store] = newest
 
 
 def _read_run(source: Source, run: Run) -> pa.Table:

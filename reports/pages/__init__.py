@@ -12,6 +12,7 @@ from flask.typing import ResponseReturnValue
 from flask_login import current_user
 from flask_wtf.csrf import CSRFError
 from markupsafe import Markup
+from sqlalchemy.orm import configure_mappers
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from consumer.facts.approvals import ApprovalNeededError
@@ -158,12 +159,13 @@ def _shorten(value: object) -> object:
 
 
 def warm(app: Flask) -> Flask:
-    """Compile the templates and read the catalogues in a thread, so that the first page does not wait for them."""
+    """Compile the templates, join the tables and read the catalogues in a thread: the first page need not wait."""
     threading.Thread(target=_compile, args=(app,), name="templates", daemon=True).start()
     return app
 
 
 def _compile(app: Flask) -> None:
+    configure_mappers()
     for name in app.jinja_env.list_templates(extensions=["html"]):
         app.jinja_env.get_template(name)
     for language in LANGUAGES:

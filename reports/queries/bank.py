@@ -102,7 +102,7 @@ def complete_rows(session: Session, runs: Sequence[Run], rows: Sequence[Row], la
     ids = pa.array([row["movement_id"] for row in rows], pa.string())
     found: dict[tuple[str, str], Row] = {}
     for run in runs:
-        table = _read(session, run, later)
+        table = _read(session, run, later, ("movement_id", "payout_id", "file_line_id"))
         own = complete(session, run.connection, table.filter(pc.is_in(table["movement_id"], value_set=ids)))
         found |= {(run.connection, row["movement_id"]): row for row in own.to_pylist()}
     names = (*_COMPLETING, "pending")
@@ -143,16 +143,18 @@ def _find_nearest(table: pa.Table, column: str, amount: int, most: float | pa.Ch
     return far.sort_by([("far", "ascending"), (identity, "ascending")]).slice(0, _NEAREST)
 
 
-def _read(session: Session, run: Run, later: Later) -> pa.Table:
+def _read(session: Session, run: Run, later: Later, names: Sequence[str] | None = None) -> pa.Table:
     """Read the lines of a run, each with the payout it will bring; `pending` marks those that change."""
-    table, changed = extracts.read(session, run, chunks.BANK), later.get(run.connection, {})
-    lines = table["movement_id"].to_pylist()
+    table, changed = extracts.read(session, run, chunks.BANK, names), later.get(run.connection, {})
+    pending = pa.nulls(table.num_rows, pa.string())
     if changed:
+        lines = table["movement_id"].to_pylist()
         brought = zip(lines, table["payout_id"].to_pylist(), strict=True)
         payouts = pa.array([changed.get(line, payout) for line, payout in brought], pa.string())
         table = table.set_column(table.schema.get_field_index("payout_id"), "payout_id", payouts)
-    table = table.append_column("pending", pa.array(["changes" if line in changed else None for line in lines]))
-    return table.append_column("connection", pa.array([run.connection] * table.num_rows, pa.string()))
+        pending = pa.array(["changes" if line in changed else None for line in lines])
+    table = table.append_column("pending", pending)
+    return table.append_column("connection", pa.repeat(run.connection, table.num_rows))
 
 
 def _complete_rows(session: Session, connection: str, table: pa.Table) -> Iterator[Row]:

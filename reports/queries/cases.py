@@ -127,8 +127,11 @@ def find_lines(session: Session, run: Run, resource_id: str, *, payout_id: str |
     listed = sa.select(col(item.payout_id)).where(
         col(item.connection) == run.connection, col(item.resource_id) == resource_id
     )
+    # Named one by one: asked as a query within, SQLite goes through all payouts of the run.
     judged = sa.select(col(result.payout_id)).where(
-        col(result.connection) == run.connection, col(result.run_id) == run.id, col(result.payout_id).in_(listed)
+        col(result.connection) == run.connection,
+        col(result.run_id) == run.id,
+        col(result.payout_id).in_(session.scalars(listed).all()),
     )
     own: list[chunks.LineFilter] = [{"paid_out": False} if payout_id is None else {"payout_id": payout_id}]
     near = own + [{"payout_id": one} for one in session.scalars(judged.order_by(result.payout_id)) if one != payout_id]

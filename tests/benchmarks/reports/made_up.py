@@ -15,7 +15,7 @@ from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.types import core_of
 from reconcile.kept import chunks
-from reconcile.rules.inputs import DOCUMENT_RESULTS, SUMMARY, Result, Schema, to_types
+from reconcile.rules.inputs import BANK_RESULTS, DOCUMENT_RESULTS, SUMMARY, Result, Schema, to_types
 from reconcile.rules.inputs import LINES as LINE_COLUMNS
 from reconcile.runs.publication import insert_results
 from reconcile.tables.desk import ExceptionRow
@@ -79,6 +79,21 @@ def _payout(number: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _bank_line(number: int) -> dict[str, Any]:
+    """Make the line that brought a payout; every fiftieth has none, and every other is in a file too."""
+    return {
+        "account_last4": "2296", "bank_day": (date(2024, 1, 1) + timedelta(days=number // 150)).isoformat(),
+        "amount_signed": 787_000, "currency": "CLP", "description": f"ABONO PROVEEDOR {number}",
+        "reference": f"{number:09d}", "source": "movements", "movement_id": f"mov_{number}",
+        "file_line_id": f"bl_{number}" if number % 2 else None,
+        "payout_id": facts.payout_id(number) if number % 50 else None,
+    }  # fmt: skip
+
+
+def bank_lines(count: int) -> pd.DataFrame:
+    return _frame(map(_bank_line, range(count)), BANK_RESULTS)
+
+
 def _document(number: int) -> dict[str, Any]:
     line = _line(number, 1)
     total, folio, is_paid = line["amount_signed"], str(10_000 + number), number % 10 > 0
@@ -99,7 +114,8 @@ def result(payouts: int) -> Result:
     found = [*(_frame(_line(n, payouts) for n in part) for part in numbers), _frame(waiting)]
     documents = [_frame((_document(n) for n in part), DOCUMENT_RESULTS) for part in numbers]
     summary = _frame((_payout(number) for number in range(payouts)), SUMMARY)
-    return Result(summary, pd.concat(found, ignore_index=True), pd.concat(documents, ignore_index=True), (), True)
+    every, papers = (pd.concat(tables, ignore_index=True) for tables in (found, documents))
+    return Result(summary, every, papers, (), complete=True, bank=bank_lines(payouts))
 
 
 def fill(store: Store, payouts: int, *, email: str, password: str) -> None:

@@ -7,10 +7,12 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
+import sqlalchemy as sa
 
 from consumer.facts.installation import Installation
 from reconcile.kept import chunks, extracts
 from reconcile.rules.inputs import Result
+from reconcile.tables.runs import ResultChunk
 from reports.making import catalogue, columnar, windows
 from reports.pages.views import add_up_ages, sides
 from reports.queries import frames
@@ -20,6 +22,7 @@ from reports.shapes.spans import WHOLE, Span
 TODAY = date(2026, 10, 8)
 OCTOBER = Span(date(2026, 10, 1), date(2026, 10, 31))
 NAMES = ("payout-summary", "payout-detail", "documents", "receivables", "in-transit", "exceptions")
+WHOLE_LISTS = ("payout-summary", "documents", "receivables", "in-transit")
 OF_RUNS = (*NAMES, "clearing-rollforward", "control")
 
 
@@ -57,6 +60,18 @@ def test_columns_without_a_word_are_named(reconciled: Installation) -> None:
     found = windows.find(reconciled, query(reconciled, "documents"), 0, 1)
     assert {"series", "uuid"} <= found.silent
     assert not {"doc_key", "total"} & found.silent
+
+
+def test_lists_of_the_newest_run_are_there_before_they_are_opened(reconciled: Installation) -> None:
+    """What a page opens needs none of the run's pieces any more; a second look reads nothing."""
+    columnar.read_ahead(reconciled, TODAY)
+    with reconciled.store.transaction() as session:
+        [run] = frames.latest_runs(session, ["main"], today=TODAY)
+        session.execute(sa.delete(ResultChunk))
+        columnar.read_ahead(reconciled, TODAY)
+
+    asked = (Query(name, reconciled.connections(None), TODAY, as_of=run.as_of) for name in WHOLE_LISTS)
+    assert [columnar.read(reconciled, one).table.num_rows for one in asked] == [1, 2, 1, 1]
 
 
 def test_what_is_owed_adds_up_by_age(reconciled: Installation) -> None:

@@ -27,7 +27,7 @@ from consumer.commands.working import start_worker
 from consumer.config import load
 from consumer.errands import errands
 from consumer.facts import shared_files
-from consumer.facts.clock import local_date, utc_now
+from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection, Settings
 from consumer.facts.tables.inbox import Event
@@ -77,7 +77,6 @@ from reports.access import people, trail
 from reports.alarms import find_headline, find_signals
 from reports.erasing.erase import write_ledger
 from reports.erasing.retention import forget_old
-from reports.making import columnar
 from reports.search import filling as search
 from sandbox.demo import Address, Files, Findings, NotServedError, Summary, Terms, alone_in, play, show, write_settings
 from sandbox.scenarios import NAMES, UnknownScenarioError, build_scenario
@@ -86,8 +85,6 @@ from sandbox.state.clock import START_AT
 
 # What webhooks, pulls, imports, runs and people leave in a database.
 _LEFT_BY_WORK = (Event, Window, Checkpoint, InvoiceFile, BankFile, PayoutReport, ExchangeRate, Run, Decision)
-# How often a serving process looks for a new run.
-_LOOK_SECONDS = 15.0
 # Before the sandbox stands, when only the place of the data is asked.
 NO_TERMS = Terms("http://127.0.0.1", "sk_test_demo", "whsec_demo", "cl", {})
 
@@ -153,26 +150,14 @@ def _serve(installation: Installation) -> Flask:
     start_refusal_watch(installation, refusals, until=threading.Event())
     # A process that knows the webhook secrets goes on verifying when the secret key is rotated.
     keyring.refresh()
-    app = pages.warm(create_app(installation, refusals, keyring))
-    start_reading_ahead(installation)
-    return app
-
-
-def start_reading_ahead(installation: Installation) -> None:
-    """Unpack the lists of each new run before someone opens them, from a thread of this process."""
-    zone = installation.settings.all_connections[0].country.zone
-
-    def read_ahead() -> None:
-        columnar.read_ahead(installation, local_date(utc_now(), zone))
-
-    keep_in_background(read_ahead, "lists", every=_LOOK_SECONDS)
+    repeat_in_background(lambda: pages.read_ahead(installation), "lists")
+    return pages.warm(create_app(installation, refusals, keyring))
 
 
 def start_scheduler(installation: Installation) -> Callable[[], None]:
     """Run nights that fall due, and watch the books folder, in threads; return what waits for those under way."""
-    pings = Pings(installation.settings.ping_urls)
     scheduler = schedule.start(
-        job_table(installation), installation.store, worker=worker_name(), pings=pings,
+        job_table(installation), installation.store, worker=worker_name(), pings=Pings(installation.settings.ping_urls),
         nights_at_once=installation.settings.engine.nights_at_once,
     )  # fmt: skip
     stop_watching = start_watching(installation)

@@ -11,7 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from functools import reduce
 from typing import TypeAlias
@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from consumer.facts.clock import local_date
 from consumer.facts.columns import Column, Kind
 from consumer.facts.installation import Installation
 from consumer.facts.money import digits_of
@@ -99,9 +100,10 @@ def read(installation: Installation, query: Query) -> Report:
     return Report(definition, table, query.span, source.as_of, facts=facts)
 
 
-def read_ahead(installation: Installation, today: date) -> None:
+def read_ahead(installation: Installation, now: datetime) -> None:
     """Map what lists show of the newest runs, once for each of them, so that their first reader need not wait."""
     connections = installation.settings.all_connections
+    today = local_date(now, connections[0].country.zone)
     with installation.store.reading() as session:
         runs = latest_runs(session, [own.name for own in connections], today=today)
     newest = [(run.connection, run.id, run.finished_at) for run in runs]

@@ -16,6 +16,7 @@ from sqlalchemy.orm import configure_mappers
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from consumer.facts.approvals import ApprovalNeededError
+from consumer.facts.clock import utc_now
 from consumer.facts.durable import is_disk_shut
 from consumer.facts.installation import Installation
 from consumer.facts.messages import LANGUAGES, Message, is_translated, translate, word
@@ -26,6 +27,7 @@ from consumer.facts.work import Errands
 from reconcile.kept.chunks import DamagedRowsError
 from reconcile.tables.desk import ExceptionRow
 from reports.access.keys import Scope
+from reports.making import columnar
 from reports.pages import (
     account,
     alarms,
@@ -71,6 +73,8 @@ from reports.shapes import notation
 from reports.shapes.definitions import label_of, title_of
 from reports.wording import cells, evidence, inputs, phrases, stored
 
+# How often a serving process looks for a new run.
+_LOOK_SECONDS = 15.0
 PUBLIC = ("webhooks", "healthz", "readyz", "metrics", "health")
 _FAILED = ("Something went wrong", "The error has been logged. Try again in a moment.")
 _UNREADABLE = "This cannot be read"
@@ -162,6 +166,12 @@ def warm(app: Flask) -> Flask:
     """Compile the templates, join the tables and read the catalogues in a thread: the first page need not wait."""
     threading.Thread(target=_compile, args=(app,), name="templates", daemon=True).start()
     return app
+
+
+def read_ahead(installation: Installation) -> float:
+    """Unpack the lists of new runs before they are opened; return for how many seconds to rest."""
+    columnar.read_ahead(installation, utc_now())
+    return _LOOK_SECONDS
 
 
 def _compile(app: Flask) -> None:

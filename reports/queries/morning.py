@@ -15,6 +15,7 @@ from reconcile.tables.books import BankFile, InvoiceFile
 from reconcile.tables.closing import Period, PeriodAdjustment
 from reconcile.tables.desk import Decision, ExceptionRow
 from reconcile.tables.runs import PayoutResult, Run
+from reports.queries import remembered
 from reports.queries.frames import exception_rows
 from reports.shapes.spans import Row
 from reports.tables import SeenMark
@@ -137,8 +138,13 @@ def _count_payouts(session: Session, before: Run, run: Run) -> Iterator[Change]:
     mine = (col(new.connection) == run.connection, col(new.run_id) == run.id)
     moved = sa.or_(col(old.status_recon).is_(None), col(old.status_recon) != col(new.status_recon))
     query = sa.select(col(new.status_recon), sa.func.count()).select_from(new).outerjoin(old, same)
-    found = session.execute(query.where(*mine, moved).group_by(col(new.status_recon)))
-    counts = {f"payout_{row[0]}": row[1] for row in found}
+    query = query.where(*mine, moved).group_by(col(new.status_recon))
+    counts = remembered.of_runs(
+        session,
+        "payouts that moved",
+        (before, run),
+        lambda: {f"payout_{row[0]}": row[1] for row in session.execute(query)},
+    )
     yield from (Change(cause, counts[cause]) for cause in _ARRIVALS if cause in counts)
 
 

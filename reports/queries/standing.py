@@ -19,6 +19,7 @@ from reconcile.rules.at_risk import Stake, add_up_risks
 from reconcile.rules.outcomes import PAYOUT_COLUMNS, SEVERITIES, Code
 from reconcile.tables.desk import ExceptionRow
 from reconcile.tables.runs import PayoutResult, Run, RunFinding
+from reports.queries import remembered
 from reports.queries.asking import fold
 from reports.queries.frames import decode, exception_rows, latest_runs, of_runs
 from reports.queries.listing import Listing, Statement, Wanted, ask, fold_cell
@@ -132,10 +133,11 @@ def _show_exception(row: ExceptionRow) -> Row:
 def total_at_risk(session: Session, listing: Listing, wanted: Wanted, later: Later | None = None) -> Sums:
     """Add up what is at risk in a filtered work list by currency, each peso once; `later` as it will be."""
     stakes: dict[str, list[Stake]] = defaultdict(list)
-    columns = (col(getattr(ExceptionRow, name)) for name in ("connection", "id", *Stake._fields))
+    columns = (col(getattr(ExceptionRow, name)) for name in (*Stake._fields, "connection", "id"))
     asked = ask(session, listing, wanted).with_only_columns(*columns).order_by(None)
-    for connection, identity, *row in session.execute(asked):
-        stake = Stake(*row) if later is None else later.find(connection, identity, Stake(*row))
+    # Tens of thousands of rows: plain ones, without the object layer.
+    for *row, connection, identity in session.connection().execute(asked).all():
+        stake = Stake._make(row) if later is None else later.find(connection, identity, Stake._make(row))
         if stake is not None:
             stakes[connection].append(stake)
     for connection, opened in later.opened.items() if later is not None else ():
@@ -256,7 +258,12 @@ def payouts_by_status(session: Session, runs: Sequence[Run]) -> list[StatusCount
         .group_by(col(PayoutResult.connection), col(PayoutResult.status_recon))
         .order_by(col(PayoutResult.connection), col(PayoutResult.status_recon))
     )
-    return [StatusCount(name, status, count, int(amount)) for name, status, count, amount in session.execute(query)]
+    return remembered.of_runs(
+        session,
+        "payouts by status",
+        runs,
+        lambda: [StatusCount(name, status, count, int(sum_)) for name, status, count, sum_ in session.execute(query)],
+    )
 
 
 def open_by_code(session: Session, connections: Sequence[str]) -> list[CodeTotal]:

@@ -183,7 +183,7 @@ def bench_pages(given: argparse.Namespace) -> None:
         for thread in threading.enumerate():
             if thread.name == "templates":
                 thread.join()
-        columnar.read_ahead(installation, datetime.now(UTC).date())
+        columnar.read_ahead(installation, datetime.now(UTC))
         # As `cuadre serve` does once it has loaded: what stays is not looked through for garbage.
         gc.collect()
         gc.freeze()

@@ -1,7 +1,7 @@
 """Pages of reports: the same rows as the file, whether they were taken out when the run was published or not."""
 
 from collections.abc import Callable
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pandas as pd
@@ -19,7 +19,7 @@ from reports.queries import frames
 from reports.queries.query import Query
 from reports.shapes.spans import WHOLE, Span
 
-TODAY = date(2026, 10, 8)
+TODAY, NOW = date(2026, 10, 8), datetime(2026, 10, 8, 15, tzinfo=UTC)
 OCTOBER = Span(date(2026, 10, 1), date(2026, 10, 31))
 NAMES = ("payout-summary", "payout-detail", "documents", "receivables", "in-transit", "exceptions")
 WHOLE_LISTS = ("payout-summary", "documents", "receivables", "in-transit")
@@ -64,11 +64,11 @@ def test_columns_without_a_word_are_named(reconciled: Installation) -> None:
 
 def test_lists_of_the_newest_run_are_there_before_they_are_opened(reconciled: Installation) -> None:
     """What a page opens needs none of the run's pieces any more; a second look reads nothing."""
-    columnar.read_ahead(reconciled, TODAY)
+    columnar.read_ahead(reconciled, NOW)
     with reconciled.store.transaction() as session:
         [run] = frames.latest_runs(session, ["main"], today=TODAY)
         session.execute(sa.delete(ResultChunk))
-        columnar.read_ahead(reconciled, TODAY)
+        columnar.read_ahead(reconciled, NOW)
 
     asked = (Query(name, reconciled.connections(None), TODAY, as_of=run.as_of) for name in WHOLE_LISTS)
     assert [columnar.read(reconciled, one).table.num_rows for one in asked] == [1, 2, 1, 1]

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import TypeAlias
 
@@ -29,6 +30,7 @@ from reconcile.tables.closing import Period
 from reconcile.tables.fiscal import FiscalDocument
 
 _FIELDS = tuple(field.name for field in fields(Document) if field.name not in {"doc_key", "is_void"})
+_values_of = attrgetter(*_FIELDS)
 # What is said of a customer.
 OF_A_PERSON = ("customer_tax_id", "customer_name", "order_ref")
 _AMOUNTS = frozenset({"net", "exempt", "vat", "total"})
@@ -192,9 +194,11 @@ def keep(
     if not insert_once(session.connection(), InvoiceFile, [file], keys=["connection", "sha256"]):
         # Another process brought the same file between our look and this turn.
         return _report_known(outcome.name, outcome.sha256, session.get_one(InvoiceFile, tuple(file.values())[:2]))
-    rows = [_row(document, raw, connection, outcome.sha256, at) for document, raw in changes.added]
-    if rows:
-        insert_rows(session.connection(), core_of(LocalInvoice), [*rows[0]], [[*row.values()] for row in rows])
+    alike = {"connection": connection.name, "country": connection.country_code, "file_sha256": outcome.sha256,
+             "updated_at": at}  # fmt: skip
+    rows = [(document.doc_key, *_values_of(document), "void" if document.is_void else "valid", _to_json(raw))
+            for document, raw in changes.added]  # fmt: skip
+    insert_rows(session.connection(), core_of(LocalInvoice), ("doc_key", *_FIELDS, "status", "raw"), rows, alike=alike)
     before = [_before(changes.known[document.doc_key], outcome.sha256) for document, _, _ in changes.changed]
     if before:
         session.execute(sa.insert(LocalInvoiceBefore), before)
@@ -308,20 +312,6 @@ def _differences(known: LocalInvoice, document: Document, *, states_currency: bo
         field: (getattr(known, field), value)
         for field, value in stated.items()
         if value not in (None, "") and getattr(known, field) != value
-    }
-
-
-def _row(
-    document: Document, raw: dict[str, str], connection: Connection, sha256: str, at: datetime
-) -> dict[str, object]:
-    return {field: getattr(document, field) for field in _FIELDS} | {
-        "connection": connection.name,
-        "country": connection.country_code,
-        "doc_key": document.doc_key,
-        "status": "void" if document.is_void else "valid",
-        "raw": _to_json(raw),
-        "file_sha256": sha256,
-        "updated_at": at,
     }
 
 

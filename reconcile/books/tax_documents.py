@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from functools import lru_cache
+from operator import attrgetter
 from typing import TypeAlias
 from xml.etree.ElementTree import Element
 from zoneinfo import ZoneInfo
@@ -121,9 +122,9 @@ class TaxDocument:
 
     def digest(self) -> str:
         """Name the document by what it states."""
-        parts = [_list_values(self, _STATED)]
-        parts += [_list_values(one, _OF_RELATION) for one in self.relations]
-        parts += [_list_values(one, _OF_PAYMENT) for one in self.payments]
+        parts = [[*map(str, _values_stated(self))]]
+        parts += [[*map(str, _values_of_relation(one))] for one in self.relations]
+        parts += [[*map(str, _values_of_payment(one))] for one in self.payments]
         return hashlib.sha256(json.dumps([_FORMAT, *parts]).encode()).hexdigest()
 
     def references(self) -> tuple[str, str]:
@@ -156,10 +157,9 @@ _OF_PAYMENT = (
 )  # fmt: skip
 
 
-def _list_values(of: object, names: tuple[str, ...]) -> list[str]:
-    return [str(getattr(of, name)) for name in names]
-
-
+_values_stated, _values_of_relation, _values_of_payment = (
+    attrgetter(*names) for names in (_STATED, _OF_RELATION, _OF_PAYMENT)
+)
 # What documents may say of others: CodRef in Chile, TipoRelacion in Mexico.
 RELATIONS: Mapping[str, tuple[str, ...]] = {
     "cl": ("1", "2", "3"), "mx": ("01", "02", "03", "04", "05", "06", "07"),

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import TypeAlias
 
 import sqlalchemy as sa
-from sqlmodel import Session, SQLModel, col, select
+from sqlmodel import Session, col, select
 
 from consumer.facts.bulk import insert_rows
 from consumer.facts.clock import utc_now
@@ -149,7 +150,7 @@ def _compare(session: Session, connection: str, batch: Sequence[Found]) -> list[
             judged.append(_to_known(one, is_same=known[key] == digest))
             continue
         known[key] = digest
-        judged.append(replace(one, verdict=Verdict.CANCELLED if key in void else Verdict.TAKEN))
+        judged.append(replace(one, verdict=Verdict.CANCELLED) if key in void else one)
     replaced = dict(_read_replacing(session, connection, keys)) | _list_replacing(judged)
     return [
         replace(one, verdict=Verdict.REPLACED)
@@ -249,24 +250,18 @@ def _write(session: Session, connection: Connection, new: Sequence[Found], diges
     pairs = [(one, one.document) for one in _redact(session, connection.name, new) if one.document]
     keys = [document.doc_key for _, document in pairs]
     replacing = dict(_read_replacing(session, connection.name, keys)) | _list_replacing(new)
+    alike = here | {"cancelled_on": None, "file_sha256": digest, "updated_at": at}
     rows = [_to_row(one, document, replacing) for one, document in pairs]
-    _insert(database, FiscalDocument, rows, here | {"file_sha256": digest, "updated_at": at})
-    relations = [(document.doc_key, line, relation) for _, document in pairs
+    insert_rows(database, core_of(FiscalDocument), (*_SAME, *_OWN), rows, alike=alike)
+    relations = [(document.doc_key, line, *_values_of_relation(relation)) for _, document in pairs
                  for line, relation in enumerate(document.relations, start=1)]  # fmt: skip
-    _insert(database, FiscalRelation, [_to_relation_row(*one) for one in relations], here)
-    payments = [(document.doc_key, payment) for _, document in pairs for payment in document.payments]
-    _insert(database, FiscalPayment, [_to_payment_row(*one) for one in payments], here)
+    insert_rows(database, core_of(FiscalRelation), ("doc_key", "line", *_OF_RELATION), relations, alike=here)
+    payments = [(document.doc_key, *_values_of_payment(one)) for _, document in pairs for one in document.payments]
+    insert_rows(database, core_of(FiscalPayment), ("doc_key", *_OF_PAYMENT), payments, alike=here)
     table = core_of(FiscalDocument)
     for (key, issuer), by in replacing.items():
         of_key = (table.c.connection == connection.name, table.c.doc_key == key, table.c.issuer_tax_id == issuer)
         database.execute(sa.update(table).where(*of_key).values(status=Verdict.REPLACED.value, replaced_by=by))
-
-
-def _insert(
-    database: sa.Connection, table: type[SQLModel], rows: Sequence[Mapping[str, object]], alike: Mapping[str, object]
-) -> None:
-    if rows:
-        insert_rows(database, core_of(table), [*rows[0]], [[*row.values()] for row in rows], alike=alike)
 
 
 def _read_replacing(session: Session, connection: str, keys: Sequence[str]) -> Iterator[tuple[Issued, str]]:
@@ -302,27 +297,18 @@ _SAME = (
     "payment_form", "due_date", "global_of", "third_party", "no_debit_right", "order_ref",
     "rates",
 )  # fmt: skip
+# What is ours to say of a document, after what it states.
+_OWN = ("direction", "name", "period", "status", "replaced_by", "content_sha256")
 _OF_PAYMENT = tuple(Settlement.__slots__)
 _OF_RELATION = tuple(Relation.__slots__)
+_values_of, _values_of_payment, _values_of_relation = (
+    attrgetter(*names) for names in (_SAME, _OF_PAYMENT, _OF_RELATION)
+)
 _STATES = {Verdict.TAKEN: "valid", Verdict.REPLACED: "replaced", Verdict.CANCELLED: "cancelled"}
 
 
-def _to_row(one: Found, document: TaxDocument, replacing: Mapping[Issued, str]) -> dict[str, object]:
+def _to_row(one: Found, document: TaxDocument, replacing: Mapping[Issued, str]) -> tuple[object, ...]:
     name = document.receiver_name if one.direction == ISSUED else document.issuer_name
-    return {field: getattr(document, field) for field in _SAME} | {
-        "direction": one.direction,
-        "name": name,
-        "period": document.issue_date.isoformat()[:7],
-        "status": _STATES[one.verdict],
-        "cancelled_on": None,
-        "replaced_by": replacing.get((document.doc_key, document.issuer_tax_id), ""),
-        "content_sha256": one.digest,
-    }
-
-
-def _to_relation_row(key: str, line: int, relation: Relation) -> dict[str, object]:
-    return {"doc_key": key, "line": line} | {name: getattr(relation, name) for name in _OF_RELATION}
-
-
-def _to_payment_row(key: str, payment: Settlement) -> dict[str, object]:
-    return {"doc_key": key} | {name: getattr(payment, name) for name in _OF_PAYMENT}
+    by = replacing.get((document.doc_key, document.issuer_tax_id), "")
+    period = document.issue_date.isoformat()[:7]
+    return (*_values_of(document), one.direction, name, period, _STATES[one.verdict], by, one.digest)

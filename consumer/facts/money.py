@@ -65,6 +65,13 @@ def split_amount(amount: int, weights: Sequence[int]) -> list[int]:
     return [*parts, amount] if weights else []
 
 
+def take_tax_out(total: int, percent: int) -> tuple[int, int]:
+    """Return what a total is without a tax of so many percent, half up, and the tax in it."""
+    with_tax = 100 + percent
+    net = (200 * total + with_tax) // (2 * with_tax)
+    return net, total - net
+
+
 def group_digits(text: str, language: str) -> str:
     """Return decimal text as people write it, its thousands set apart."""
     whole, point, rest = text.partition(".")

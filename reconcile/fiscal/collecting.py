@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from reconcile.fiscal.comparing import Part, Side, Tie, Verdict
 from reconcile.fiscal.witnesses import Payment, State, Witness, World
+from reconcile.rules.kinds import EXEMPT_KINDS
 
 TRANSFER = "bank_transfer"
 CARDS = frozenset({"credit_card", "debit_card", "prepaid_card", "card"})
-_VOUCHER, _RECEIPTS, _EXEMPT = "48", frozenset({"39", "41"}), frozenset({"34", "41"})
+_VOUCHER, _RECEIPTS = "48", frozenset({"39", "41"})
 _CLAIMS = frozenset({"30", "32", "33", "34", "39", "41", "43", "55", "56", "110", "111", "I"})
 
 
@@ -97,7 +98,9 @@ def voucher_days(payments: Sequence[Payment], period: str) -> list[VoucherDay]:
     for payment in payments:
         if payment.period == period and payment.subtype in CARDS:
             day = days[payment.on]
-            exempt, doubled = (payment.amount if payment.doc_kind in kinds else 0 for kinds in (_EXEMPT, _RECEIPTS))
+            exempt, doubled = (
+                payment.amount if payment.doc_kind in kinds else 0 for kinds in (EXEMPT_KINDS, _RECEIPTS)
+            )
             days[payment.on] = VoucherDay(
                 day.on, day.payments + 1, day.total + payment.amount, day.exempt + exempt, day.with_receipt + doubled
             )

@@ -82,8 +82,7 @@ def tie_computed(world: World, papers: Mapping[str, Paper], period: str, of: Mea
         sales[payment.doc_key].paid.append(payment.amount)
         months[payment.period] = months.get(payment.period, 0) + amount
     parts = list[Part]()
-    is_rated = not (of.rate and _lacks_rate(world.payments, papers, period))
-    is_money_known = world.collected_as_of is not None and is_rated
+    is_money_known = world.collected_as_of is not None and not _lacks_tax(world, papers, period, of)
     if world.xml.is_known and is_money_known:
         listing = _Listing.of(world)
         parts = [part for key, sale in sorted(sales.items()) for part in _explain(key, sale, papers, listing, period)]
@@ -151,13 +150,16 @@ def _share_payments(
             yield payment, amount
 
 
-def _lacks_rate(payments: Sequence[Payment], papers: Mapping[str, Paper], period: str) -> bool:
-    """Return True if money of a month is of a sale whose XML is not here, and its VAT does not tell the rate.
+def _lacks_tax(world: World, papers: Mapping[str, Paper], period: str, of: Measure) -> bool:
+    """Return True if money of a month is of a sale whose XML is not here, and the books do not tell its tax or rate.
 
     All of a sale is at the general rate where its VAT is as much: no other rate is higher.
     """
+    unread = [one for one in world.payments if one.period == period and one.doc_key and one.doc_key not in papers]
+    if not of.rate:
+        unsplit = {paper.key for paper in world.books.papers if not paper.is_split}
+        return any(one.doc_key in unsplit for one in unread)
     percent = int(GENERAL)
-    unread = (one for one in payments if one.period == period and one.doc_key and one.doc_key not in papers)
     return any(abs(one.vat - _share(percent, one.amount, 100 + percent)) > _ROUNDING for one in unread)
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import ROUND_HALF_UP, Decimal
 from itertools import chain
@@ -10,8 +11,9 @@ import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from consumer.facts.clock import local_date
+from consumer.facts.countries import COUNTRIES
 from consumer.facts.installation import Connection
-from consumer.facts.money import MoneyError, digits_of
+from consumer.facts.money import MoneyError, digits_of, take_tax_out
 from consumer.facts.store import Row, among
 from reconcile.books.register_files import read_rows
 from reconcile.books.tax_registers import BOTH, METADATA, SIDES, SUMMARY
@@ -26,6 +28,7 @@ from reconcile.fiscal.witnesses import Complement, Fee, Paper, Payment, Said, St
 from reconcile.kept import chunks, extracts
 from reconcile.kept.records import last_run
 from reconcile.rules.inputs import DISPUTE, PAYMENT_TYPES, REFUND
+from reconcile.rules.kinds import EXEMPT_KINDS
 from reconcile.tables.books import InvoiceFile, LocalInvoice
 from reconcile.tables.fiscal import FiscalDocument, FiscalPayment, FiscalRelation, RegisterFile, RegisterRow
 from reconcile.tables.runs import Run
@@ -59,12 +62,13 @@ def read_world(
     scope = Scope() if months is None else find_scope(session, connection, run, months)
     books = _read_books(session, connection, scope)
     register, link = _read_registers(session, connection, books, scope, issuer)
+    xml = _read_xml(session, connection, scope, issuer)
     return World(
         terms,
-        books=books,
+        books=_split_totals(books, [*register.papers, *xml.papers]) if connection.country_code == "cl" else books,
         register=register,
         link=link,
-        xml=_read_xml(session, connection, scope, issuer),
+        xml=xml,
         payments=list(to_payments(read_lines(session, run, scope))) if run else (),
         collected_as_of=run.started_at if run else None,
         fees=read_fees(session, run, connection.country.currency) if run else {},
@@ -142,10 +146,32 @@ def _read_books(session: Session, connection: Connection, scope: Scope) -> Said:
             tax_id=document.customer_tax_id, method=document.payment_method.upper(),
             ref_key=_key_of_reference(document), ref_on=days.get(_key_of_reference(document)),
             is_priced=document.currency == connection.country.currency, is_replaced=document.doc_key in replaced,
+            is_split=document.vat is not None,
         )
         for document in documents
     ]  # fmt: skip
     return Said(papers, session.scalar(asked))
+
+
+def _split_totals(books: Said, others: Iterable[Paper]) -> Said:
+    """Return Chile's books with the parts of documents of which they state the total alone.
+
+    They are those that register or XML state with the same total. Where neither does, an exempt kind has no VAT, and
+    all of any other that is not stated as exempt bears the general rate: nothing counts as less tax than it may be.
+    """
+    known = {(paper.key, paper.total): paper for paper in others}
+    return replace(books, papers=[
+        paper if paper.is_split else _split_total(paper, known.get((paper.key, paper.total))) for paper in books.papers
+    ])  # fmt: skip
+
+
+def _split_total(paper: Paper, same: Paper | None) -> Paper:
+    if same is not None:
+        return paper._replace(net=same.net, exempt=same.exempt, vat=same.vat)
+    if paper.kind in EXEMPT_KINDS:
+        return paper._replace(net=0, exempt=paper.total)
+    net, vat = take_tax_out(paper.total - paper.exempt, COUNTRIES["cl"].vat_percent)
+    return paper._replace(net=net, vat=vat)
 
 
 def _key_of_reference(document: LocalInvoice) -> str:

@@ -64,6 +64,8 @@ class Paper(NamedTuple):
     is_replaced: bool = False
     # Whether its amounts are in the country's money; without a rate they are not.
     is_priced: bool = True
+    # Whether its witness states its VAT, and not its total alone.
+    is_split: bool = True
     # Its id at the provider, where the provider shows it.
     source_id: str = ""
 

@@ -64,6 +64,8 @@ DEBIT_NOTES = _codes_of(Role.DEBIT_NOTE)
 RECEIPTS = _codes_of(Role.RECEIPT, Role.PAPER_RECEIPT)
 # Further columns of sales files that no book keeps.
 NO_SALES = _codes_of(Role.NO_SALE)
+# Chile's kinds without VAT.
+EXEMPT_KINDS = frozenset({"32", "34", "38", "41", "110", "111", "112"})
 NO_CLAIMS = NO_SALES | _codes_of(Role.PAPER_RECEIPT)
 # What Chile's register holds in its summary alone: receipts and vouchers.
 SUMMED = _codes_of(Role.RECEIPT, Role.PAPER_RECEIPT) | {"48"}

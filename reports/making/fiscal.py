@@ -10,6 +10,7 @@ from sqlmodel import Session
 from consumer.facts.countries import COUNTRIES
 from consumer.facts.installation import Connection
 from consumer.facts.messages import translate
+from consumer.facts.money import take_tax_out
 from reconcile.fiscal.collecting import CARDS, VoucherDay, voucher_days
 from reconcile.fiscal.comparing import Part, Tie
 from reconcile.fiscal.facts import causes
@@ -21,7 +22,6 @@ from reports.queries.query import Source
 from reports.shapes.spans import Row, Span
 
 _YEAR = len("2026")
-_WHOLE = 100
 # The kinds of ties in the order of the control, by the witnesses that each compares.
 GROUPS = {
     "registers": {(Witness.BOOKS, Witness.REGISTER), (Witness.REGISTER, Witness.LINK)},
@@ -152,11 +152,9 @@ def voucher_rows(source: Source) -> Iterator[Row]:
 
 def to_vouchers(days: Sequence[VoucherDay], connection: str) -> Iterator[Row]:
     """Yield the days of one month: what was taxed is split by the rate, to the peso."""
-    with_vat = _WHOLE + COUNTRIES["cl"].vat_percent
     for day in days:
-        taxed = day.total - day.exempt
-        net = (2 * taxed * _WHOLE + with_vat) // (2 * with_vat)
+        net, vat = take_tax_out(day.total - day.exempt, COUNTRIES["cl"].vat_percent)
         yield {
-            "date": day.on, "payments_count": day.payments, "net": net, "vat": taxed - net, "exempt": day.exempt,
+            "date": day.on, "payments_count": day.payments, "net": net, "vat": vat, "exempt": day.exempt,
             "total": day.total, "with_receipt": day.with_receipt, "connection": connection,
         }  # fmt: skip

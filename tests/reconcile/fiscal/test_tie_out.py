@@ -348,6 +348,16 @@ def test_a_sale_without_its_xml_tells_its_rate_only_where_all_of_it_bears_the_hi
     assert ties["vat_caused"].b.amount == 80 + vat
 
 
+def test_a_sale_whose_tax_nothing_states_gives_no_figure_of_money() -> None:
+    """Neither its XML nor the books tell its VAT: what was collected of it is not zero."""
+    known = paper("j", 80, kind="I", method="PUE", net=1000, total=1080)
+    books = [known, paper("i", 0, kind="I", net=0, total=1160, is_split=False)]
+    money = [Payment("p1", D5, "bank_transfer", 1160, "i")]
+    world = World(Terms("mx"), books=Said(books, AT), xml=Said([known], AT), payments=money, collected_as_of=AT)
+    tie = find(tie_out(world, OCTOBER), "vat_caused", Witness.TAX_OFFICE, Witness.COLLECTED)
+    assert (tie.a.amount, tie.b.amount, tie.verdict) == (80, None, "not_asked")
+
+
 def test_a_replaced_sale_counts_while_the_sat_has_it_alive() -> None:
     """Its substitute counts too: until it is cancelled, the tax office computes the sale twice."""
     old, new = invoice("o", "PUE", state=State.CANCELLED, is_replaced=True), PUE

@@ -20,7 +20,7 @@ from reconcile.fiscal.tie_out import tie_out
 from reconcile.rules.outcomes import OF_TAX
 from reconcile.runs.run import run
 from reconcile.runs.tax_list import list_tax
-from reconcile.tables.books import InvoiceFile
+from reconcile.tables.books import InvoiceFile, LocalInvoice
 from reconcile.tables.desk import ExceptionRow
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ HEADER = (
     "Monto total;Tipo Docto. Referencia;Folio Docto. Referencia\n"
 )
 ROW = "{folio};33;76222222-1;Uno;{folio};05/10/2026;05/10/2026 10:00:00;0;1000;190;1190;;\n"
+SUMMARY = (
+    "Tipo Documento;Total Documentos;Monto Exento;Monto Neto;Monto IVA;Monto Total\nBoleta Electrónica(39);0;0;0;0;0\n"
+)
 MISSING = ("SII_MISSING", "high", "document:cl:33::2", "cl:33::2", 190, "Comercial Dos", "open")
 
 
@@ -82,6 +85,26 @@ def test_a_document_that_the_register_lacks_is_listed_until_it_is_there(
     assert look(date(2026, 11, 20)) == [MISSING]
     october("1", "2", at=AT.replace(day=16))
     assert look(date(2026, 11, 20)) == [(*MISSING[:-1], "resolved")]
+
+
+@pytest.mark.usefixtures("october")
+@pytest.mark.parametrize(("kind", "at_risk"), [("33", 190), ("34", 1190)])
+def test_books_that_state_totals_alone_lack_what_the_register_lacks(
+    look: Callable[[date], list[tuple[object, ...]]], installation: Installation, tmp_path: Path, kind: str,
+    at_risk: int,
+) -> None:  # fmt: skip
+    """What both know with one total is no difference; one missing is at risk with the VAT, or the exempt sum, of it."""
+    with installation.store.transaction() as session:
+        for row in session.exec(select(LocalInvoice)).all():
+            row.net = row.exempt = row.vat = None
+            row.doc_type, row.doc_key = kind, f"cl:{kind}::{row.folio}"
+    amounts = ";0;1000;190;1190;" if kind == "33" else ";1190;0;0;1190;"
+    detail = HEADER + ROW.format(folio="1").replace(";33;", f";{kind};").replace(";0;1000;190;1190;", amounts)
+    for name, text in (("RCV_VENTA_202610.csv", detail), ("RCV_RESUMEN_VENTA_202610.csv", SUMMARY)):
+        (tmp_path / name).write_text(text)
+        assert import_register(installation, installation.settings.connection("main"), tmp_path / name, at=AT).accepted
+    found = [(row[0], row[3], row[4]) for row in look(date(2026, 11, 20))]
+    assert found == [("SII_MISSING", f"cl:{kind}::2", at_risk)]
 
 
 def test_an_open_register_gives_no_exception(

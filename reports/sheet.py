@@ -12,8 +12,8 @@ from reconcile.desk.worklist import RowOutcome
 from reconcile.tables.runs import Run
 from reports.access.owners import check_owner
 from reports.queries import frames
+from reports.queries.frames import latest_runs
 from reports.queries.query import calendars_of
-from reports.queries.standing import runs_now
 from reports.shapes import build
 from reports.shapes.build import Report
 from reports.shapes.definitions import Definition, label_of
@@ -35,7 +35,7 @@ def make(installation: Installation, connections: Sequence[Connection], *, today
     """List what is open with its row version, so that a row changed meanwhile is refused alone."""
     names = [connection.name for connection in connections]
     with installation.store.reading() as session:
-        runs = runs_now(session, names, today)
+        runs = latest_runs(session, names, today=today)
         rows = list(frames.exception_rows(session, frames.exceptions_open(names)))
     as_of = _day(runs, today)
     calendars = calendars_of(installation, connections, runs)
@@ -76,7 +76,7 @@ def take_back(
     """
     by_name = {connection.name: connection for connection in connections}
     with installation.store.reading() as session:
-        days = {name: _day(runs_now(session, [name], today), today) for name in by_name}
+        days = {name: _day(latest_runs(session, [name], today=today), today) for name in by_name}
     for line, cells in worklist.read_sheet(content, labels=_labels()):
         name = cells.get("connection", "").strip() or (connections[0].name if len(connections) == 1 else "")
         if name not in by_name:

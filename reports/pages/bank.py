@@ -81,7 +81,7 @@ def show(connection: str, movement_id: str) -> ResponseReturnValue:
     """Show one line with the payouts it may have brought."""
     own = desk.find_connection(connection)
     with desk.installation().store.reading() as session:
-        runs = standing.runs_now(session, [own.name], desk.today())
+        runs = desk.runs_now(session, [own.name])
         later = pending.on_bank()
         line = bank.find_line(session, runs[0], movement_id, later) if runs else None
         if line is None:

@@ -28,7 +28,7 @@ from reports.pages import desk, matching, pending
 from reports.pages.names import name_values
 from reports.pages.protection import need
 from reports.pages.words import refusal
-from reports.queries import bookkeeping, cases, standing
+from reports.queries import bookkeeping, cases
 from reports.queries.asking import read_day
 from reports.queries.dossiers import find_dossier
 from reports.queries.query import calendars_of
@@ -42,7 +42,7 @@ documents = Blueprint("documents", __name__, url_prefix="/documents")
 def show_case(connection: str, exception_id: str) -> ResponseReturnValue:
     own = desk.find_connection(connection)
     with desk.installation().store.reading() as session:
-        runs = standing.runs_now(session, [own.name], desk.today())
+        runs = desk.runs_now(session, [own.name])
         wanted = desk.search()
         named = (
             cases.find_named(session, connection, wanted, amount=matching.read_amount(wanted, own)) if wanted else None
@@ -202,7 +202,7 @@ def _resolve(session: Session, connection: str, exception_id: str, signed: Signa
 def find_day(session: Session, connection: str, signed: Signature) -> date:
     """Return the day of the newest run, as the commands do: an age must not depend on where a person decided."""
     today = local_date(signed.at, desk.zone_of(connection))
-    return max((run.as_of for run in standing.runs_now(session, [connection], today)), default=today)
+    return max((run.as_of for run in desk.runs_now(session, [connection], today)), default=today)
 
 
 def _reopen(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:

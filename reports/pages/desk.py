@@ -161,13 +161,25 @@ def runs(session: Session, names: Sequence[str]) -> list[Run]:
     """Return the newest run of each connection, or the one that the address is pinned to."""
     number = pinned_run()
     if number is None:
-        return standing.runs_now(session, names, today())
+        return runs_now(session, names)
     return frames.latest_runs(session, names, today=today(), number=number) or abort(404)
+
+
+def runs_now(session: Session, names: Sequence[str], on: date | None = None) -> list[Run]:
+    """Return the newest run of each connection; a request asks for them once, so that all of a page is of one run."""
+    known: dict[tuple[object, ...], list[Run]] = g.setdefault("runs_now", {})
+    asked = (*names, on or today())
+    if asked not in known:
+        known[asked] = frames.latest_runs(session, names, today=on or today())
+        for run in known[asked]:
+            # A session that is rolled back would empty it.
+            session.expunge(run)
+    return known[asked]
 
 
 def newest_run(connection: str) -> Run | None:
     with installation().store.reading() as session:
-        return next(iter(standing.runs_now(session, [connection], today())), None)
+        return next(iter(runs_now(session, [connection])), None)
 
 
 def today() -> date:

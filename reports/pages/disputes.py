@@ -20,7 +20,6 @@ from reports.making.disputes import dispute_rows
 from reports.pages import desk
 from reports.pages.protection import available, need
 from reports.pages.words import refusal
-from reports.queries import standing
 from reports.queries.query import Query
 from reports.shapes import notation
 from reports.shapes.spans import Row
@@ -135,7 +134,7 @@ def _day_of(own: Connection) -> date | None:
     if own.mode == "live":
         return None
     with desk.installation().store.reading() as session:
-        return max((run.as_of for run in standing.runs_now(session, [own.name], desk.today())), default=None)
+        return max((run.as_of for run in desk.runs_now(session, [own.name])), default=None)
 
 
 def _show(own: Connection, row: Row, problem: str = "") -> str:

@@ -22,7 +22,6 @@ from reports.pages import bank, desk, exceptions, lists, payouts
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
 from reports.pages.views import OF_REPORTS, PLACES, select_shown
-from reports.queries import standing
 from reports.queries.asking import Asked
 from reports.queries.listing import Listing
 from reports.queries.query import Query
@@ -40,7 +39,7 @@ _LONGEST_ASKED = 500
 def index() -> ResponseReturnValue:
     with desk.installation().store.reading() as session:
         kept = [(file, json.loads(file.sums)) for file in archive.list_files(session, desk.wanted(LISTINGS["files"]))]
-        runs = standing.runs_now(session, desk.names(), desk.today())
+        runs = desk.runs_now(session, desk.names())
     as_of = desk.day("as_of") or max((run.as_of for run in runs), default=None)
     definitions = [definition_of(name) for name in catalogue.AVAILABLE]
     profile = desk.home_connection().country.profile

@@ -51,7 +51,7 @@ _NO_LOOK_YET = "No run has looked at the list with complete data yet: only what 
 @blueprint.get("")
 def index() -> ResponseReturnValue:
     with desk.installation().store.reading() as session:
-        runs = standing.runs_now(session, desk.names(), desk.today())
+        runs = desk.runs_now(session, desk.names())
         drawn, asked = draw(session, runs)
         owners = standing.owners(session, desk.names())
         people = {
@@ -77,8 +77,8 @@ def draw(session: Session, runs: Sequence[Run]) -> tuple[Drawn, ExceptionFilter]
     """Read one page of the work list with its ages in bank days, and what is at risk in all that is filtered."""
     asked, found = read()
     listing = standing.work_list(asked)
-    totals, later = add_up(session, listing, asked, found)
-    drawn = lists.draw(session, listing, found, totals)
+    totals, later, number = add_up(session, listing, asked, found)
+    drawn = lists.draw(session, listing, found, totals, number)
     day_of = {run.connection: run.as_of for run in runs}
     calendars = calendars_of(desk.installation(), desk.connections(), runs)
     for row in drawn.page.rows:
@@ -91,16 +91,16 @@ def draw(session: Session, runs: Sequence[Run]) -> tuple[Drawn, ExceptionFilter]
 
 def add_up(
     session: Session, listing: Listing, asked: ExceptionFilter, found: Wanted
-) -> tuple[standing.Sums, standing.Sums]:
-    """Add up what is at risk in a filtered list, as it is and with the decisions that wait.
+) -> tuple[standing.Sums, standing.Sums, int | None]:
+    """Add up what is at risk in a filtered list, as it is and with the decisions that wait; count its rows with it.
 
     What these will open is counted where nothing but connection, code and severity is asked of what is open.
     """
     published = replace(asked, reopening=())
-    totals = standing.total_at_risk(session, standing.work_list(published), found)
+    totals, number = standing.total_at_risk(session, standing.work_list(published), found)
     known = pending_totals.known_now(desk.names())
     if not known:
-        return totals, totals
+        return totals, totals, number
     plain = ExceptionFilter(code=asked.code, severity=asked.severity)
     opened = {
         name: [
@@ -112,7 +112,8 @@ def add_up(
         if published == plain and not found.asked.conditions
     }
     changed = {name: waiting.changed for name, waiting in known.items()}
-    return totals, standing.total_at_risk(session, listing, found, standing.Later(asked.state, changed, opened))
+    later, _ = standing.total_at_risk(session, listing, found, standing.Later(asked.state, changed, opened))
+    return totals, later, None
 
 
 def read() -> tuple[ExceptionFilter, Wanted]:

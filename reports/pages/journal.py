@@ -36,7 +36,7 @@ def show() -> ResponseReturnValue:
     """Show the entries of some days of one connection: of the last closed period, or of the last month of a run."""
     own, span = desk.home_connection(), desk.span()
     with desk.installation().store.reading() as session:
-        runs = standing.runs_now(session, [own.name], desk.today())
+        runs = desk.runs_now(session, [own.name])
         periods = read_closed_periods(session, own.name)
         since, until = span.since, span.until
         if since is None and until is None and runs:
@@ -68,7 +68,7 @@ def show() -> ResponseReturnValue:
 def payout(payout_id: str) -> ResponseReturnValue:
     """Show what one payout moves, from the payments in it to its arrival in the bank."""
     with desk.installation().store.reading() as session:
-        runs = standing.runs_now(session, desk.names(), desk.today())
+        runs = desk.runs_now(session, desk.names())
         found = standing.find_payout(session, runs, payout_id)
         if found is None:
             abort(404)

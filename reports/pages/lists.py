@@ -110,10 +110,12 @@ def wanted(listing: Listing, own: Collection[str] = ("state",)) -> Wanted:
     return replace(found, search=asked.words, asked=asked, speak=speak(listing.name), zone=zone())
 
 
-def draw(session: Session, listing: Listing, found: Wanted, totals: Sums | None = None) -> Drawn:
-    """Read one page of a list of the database, with the sums of all that is filtered where they are not known yet."""
+def draw(
+    session: Session, listing: Listing, found: Wanted, totals: Sums | None = None, number: int | None = None
+) -> Drawn:
+    """Read one page of a list of the database, with sums and number of all that is filtered where not known yet."""
     try:
-        page = listings.read(session, listing, found)
+        page = listings.read(session, listing, found, total=number)
         totals = listings.add_up(session, listing, found) if totals is None else totals
     except AskedError as error:
         raise BadQueryError(error.message) from None

@@ -12,7 +12,7 @@ from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
 from reconcile.kept import chunks
 from reports.pages import desk, pending, search
 from reports.pages.names import document_name
-from reports.queries import cases, standing
+from reports.queries import cases
 from reports.shapes import notation
 
 MOST_AT_ONCE = 50
@@ -75,7 +75,7 @@ def read_kind(name: str) -> Adjustment:
 
 def _balance(session: Session, connection: str, doc_key: str) -> int:
     """Return what the newest run, or what is pending since, left open of a document."""
-    runs = standing.runs_now(session, [connection], desk.today())
+    runs = desk.runs_now(session, [connection])
     row = pending.on_document(chunks.find_document(session, runs[0], doc_key) if runs else None, connection)
     if row is None:
         raise DecisionError("desk.no_balance_yet", document=doc_key)

@@ -59,7 +59,7 @@ def choose() -> ResponseReturnValue:
     desk.check_names(("connection",))
     own = desk.home_connection()
     with desk.installation().store.reading() as session:
-        runs = standing.runs_now(session, [own.name], desk.today())
+        runs = desk.runs_now(session, [own.name])
         payouts = standing.newest_payouts(session, runs, _PAYOUTS)
     may_invite = desk.reader().role.may(Role.ADMIN)
     return render_template("proof.html", own=own.name, payouts=payouts, may_invite=may_invite)
@@ -74,7 +74,7 @@ def proof(connection: str) -> ResponseReturnValue:
     if Subject(payout_id, customer, span) == Subject():
         raise BadQueryError("proof.no_subject")
     with desk.installation().store.reading() as session:
-        runs = standing.runs_now(session, [own.name], desk.today())
+        runs = desk.runs_now(session, [own.name])
         if not runs:
             abort(404)
         try:

@@ -9,7 +9,6 @@ from sqlmodel import Session
 from consumer.facts.clock import local_date
 from reconcile.runs.pending import Pending, find_pending
 from reports.pages import desk
-from reports.queries import standing
 from reports.shapes.spans import Row
 
 # What a pending exception will be.
@@ -34,7 +33,7 @@ def _find(session: Session) -> dict[str, Pending]:
         return found
     # Not the day of the connection that the address names: it may be one that the reader does not see.
     today = local_date(desk.now(), next(iter(own.values())).country.zone)
-    for run in standing.runs_now(session, list(own), today):
+    for run in desk.runs_now(session, list(own), today):
         waiting = find_pending(session, desk.installation(), own[run.connection], run, now=desk.now())
         if waiting is not None:
             found[run.connection] = waiting

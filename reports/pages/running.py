@@ -19,7 +19,7 @@ from reconcile.tables.runs import Run
 from reports.access.people import Role
 from reports.pages import desk, pending
 from reports.pages.protection import available, need
-from reports.queries import run_history, standing
+from reports.queries import run_history
 
 blueprint = Blueprint("running", __name__, url_prefix="/reconcile")
 
@@ -94,7 +94,7 @@ def _day_of_run(connection: str) -> date:
     """Return the day of the newest run: a later one has no complete data yet, and would say so."""
     yesterday = local_date(desk.now(), desk.zone_of(connection)) - timedelta(days=1)
     with desk.installation().store.reading() as session:
-        return max((run.as_of for run in standing.runs_now(session, [connection], desk.today())), default=yesterday)
+        return max((run.as_of for run in desk.runs_now(session, [connection])), default=yesterday)
 
 
 @blueprint.post("/<connection>/cancel")

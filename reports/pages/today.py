@@ -89,7 +89,7 @@ def value_at_risk(
 @blueprint.get("/")
 def show() -> ResponseReturnValue:
     with desk.installation().store.reading() as session:
-        runs = standing.runs_now(session, desk.names(), desk.today())
+        runs = desk.runs_now(session, desk.names())
         today = max((run.as_of for run in runs), default=desk.today())
         published = standing.payouts_by_status(session, runs)
         statuses = pending_totals.on_statuses(session, runs, published)
@@ -155,7 +155,7 @@ def mark_seen() -> ResponseReturnValue:
     if person_id is None:
         abort(403)
     with desk.installation().store.transaction() as session:
-        morning.mark_seen(session, person_id, standing.runs_now(session, desk.names(), desk.today()), now=desk.now())
+        morning.mark_seen(session, person_id, desk.runs_now(session, desk.names()), now=desk.now())
     return redirect(url_for("today.show"))
 
 

@@ -15,7 +15,6 @@ from reports.pages import desk, lists, pending, pending_totals
 from reports.pages.desk import BadQueryError
 from reports.pages.drawing import Bar, bars
 from reports.pages.words import refusal
-from reports.queries import standing
 from reports.queries.asking import Asked, AskedError
 from reports.queries.query import Query
 from reports.shapes.build import AGES, CURRENCY, Report
@@ -102,7 +101,7 @@ def select_shown(name: str, *, is_pending: bool = False) -> Selection:
 def with_pending(report: Report) -> Report:
     """Return a report with the decisions that wait for the next runs, if any change it."""
     with desk.installation().store.reading() as session:
-        runs = standing.runs_now(session, desk.names(), desk.today())
+        runs = desk.runs_now(session, desk.names())
     return pending_totals.on_report(report, runs)
 
 

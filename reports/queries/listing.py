@@ -19,6 +19,7 @@ Statement: TypeAlias = sa.Select[*tuple[Any, ...]]
 # Where a list has its page; one that is elsewhere is part of another page.
 OPERATION, BOOKS, ELSEWHERE = "operation", "books", "elsewhere"
 PAGE_ROWS = 50
+_FAR = 1_000
 CURRENCY = Column("currency", Kind.TEXT)
 
 Found = TypeVar("Found")
@@ -83,13 +84,31 @@ class Listing:
         return tuple(column.name for column in self.columns)
 
 
-def read(session: Session, listing: Listing, wanted: Wanted, *, skip: int | None = None) -> Page[Row]:
-    """Read one page of a list; `skip` rows are left out where that is not a number of whole pages."""
+def read(
+    session: Session, listing: Listing, wanted: Wanted, *, skip: int | None = None, total: int | None = None
+) -> Page[Row]:
+    """Read one page of a list; `skip` rows are left out where that is not a number of whole pages.
+
+    `total` is how many there are, where that is known already.
+    """
     query = ask(session, listing, wanted)
     skip = (wanted.number - 1) * wanted.size if skip is None else skip
-    total = count(session, listing, wanted)
-    rows = session.execute(query.limit(wanted.size).offset(skip))
+    total = count(session, listing, wanted) if total is None else total
+    rows = session.execute(_cut(session, query, skip, wanted.size))
     return Page([to_row(listing, row) for row in rows], wanted.number, total, wanted.size)
+
+
+def _cut(session: Session, query: Statement, skip: int, size: int) -> Statement:
+    """Return the query of some rows; far down PostgreSQL sorts keys alone: whole rows cost it four times as much."""
+    keys, is_sqlite = _keys_of(query), session.get_bind().dialect.name == "sqlite"
+    if is_sqlite or skip < _FAR or not keys or len(query.column_descriptions) != 1:
+        return query.limit(size).offset(skip)
+    found = session.execute(query.with_only_columns(*keys).limit(size).offset(skip)).all()
+    return query.where(sa.tuple_(*keys).in_([tuple(row) for row in found]))
+
+
+def _keys_of(query: Statement) -> list[sa.ColumnElement[Any]]:
+    return [column for column in query.selected_columns if getattr(column, "primary_key", False)]
 
 
 def ask(session: Session, listing: Listing, wanted: Wanted) -> Statement:
@@ -103,8 +122,7 @@ def ask(session: Session, listing: Listing, wanted: Wanted) -> Statement:
     by = listing.sorts[sort.name] if sort.name in listing.sorts else expression_of(listing, query, sort)
     is_last = not (wanted.asked.is_descending and sort.kind is Kind.DATE)
     order = by.desc() if wanted.asked.is_descending else by.asc()
-    keys = [column for column in query.selected_columns if getattr(column, "primary_key", False)]
-    ties = keys or list(query.selected_columns)
+    ties = _keys_of(query) or list(query.selected_columns)
     return query.order_by(None).order_by(order.nulls_last() if is_last else order.nulls_first(), *ties)
 
 

@@ -21,7 +21,7 @@ from reconcile.tables.desk import ExceptionRow
 from reconcile.tables.runs import PayoutResult, Run, RunFinding
 from reports.queries import remembered
 from reports.queries.asking import fold
-from reports.queries.frames import decode, exception_rows, latest_runs, of_runs
+from reports.queries.frames import decode, exception_rows, of_runs
 from reports.queries.listing import Listing, Statement, Wanted, ask, fold_cell
 from reports.shapes.spans import Row
 
@@ -87,10 +87,6 @@ class Later:
         return stake._replace(**{name: moved[name] for name in moved.keys() & set(Stake._fields)})
 
 
-def runs_now(session: Session, connections: Sequence[str], today: date) -> list[Run]:
-    return latest_runs(session, connections, today=today)
-
-
 def newest_payouts(session: Session, runs: Sequence[Run], number: int) -> list[Row]:
     """Read the newest payouts; those that have no date yet are the newest."""
     order = (col(PayoutResult.payout_date).desc().nulls_first(), col(PayoutResult.payout_id).desc())
@@ -130,8 +126,11 @@ def _show_exception(row: ExceptionRow) -> Row:
     return shown | {"exception_id": row.id, "fact_on": row.aged_from, "age_business_days": None}
 
 
-def total_at_risk(session: Session, listing: Listing, wanted: Wanted, later: Later | None = None) -> Sums:
-    """Add up what is at risk in a filtered work list by currency, each peso once; `later` as it will be."""
+def total_at_risk(session: Session, listing: Listing, wanted: Wanted, later: Later | None = None) -> tuple[Sums, int]:
+    """Add up what is at risk in a filtered work list by currency, each peso once; return the number of its rows too.
+
+    With `later` it is as it will be.
+    """
     stakes: dict[str, list[Stake]] = defaultdict(list)
     columns = (col(getattr(ExceptionRow, name)) for name in (*Stake._fields, "connection", "id"))
     asked = ask(session, listing, wanted).with_only_columns(*columns).order_by(None)
@@ -146,7 +145,8 @@ def total_at_risk(session: Session, listing: Listing, wanted: Wanted, later: Lat
     for own in stakes.values():
         for currency, total in add_up_risks(own).items():
             sums[currency] += total.amount
-    return {currency: {"amount_at_risk": amount} for currency, amount in sorted(sums.items())}
+    at_risk = {currency: {"amount_at_risk": amount} for currency, amount in sorted(sums.items())}
+    return at_risk, sum(map(len, stakes.values()))
 
 
 def find_versions(session: Session, listing: Listing, wanted: Wanted, *, most: int) -> list[tuple[str, str, int]]:

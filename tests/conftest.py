@@ -9,10 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 import structlog
 from hypothesis import HealthCheck
 from hypothesis import settings as examples
 from playwright.sync_api import Browser, expect, sync_playwright
+from sqlalchemy.dialects.postgresql.base import PGDialect
+from sqlalchemy.dialects.sqlite.base import SQLiteDialect
+from sqlalchemy.util import LRUCache
 
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
@@ -31,6 +35,8 @@ QUIET = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# Objects more than before for a collection of garbage; at Python's 700 an eighth of the processor went there.
+_SELDOM = (50_000, 20, 100)
 COMPLETE = os.environ.get("CUADRE_TEST_COMPLETE") == "1"
 
 # A run fails for what changed and not by chance: the same examples every time, however slow the machine. Proofs search.
@@ -51,6 +57,21 @@ def _loggers_without_memory() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(structlog, "configure", configure_anew)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _statements_compiled_once() -> Iterator[None]:
+    """Let every engine find what another one of its kind compiled, as the one engine of an installation does."""
+    cache: LRUCache[object, object] = LRUCache(5_000)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(
+            sa.Engine, "_compiled_cache", property(lambda _engine: cache, lambda _engine, _own: None), raising=False
+        )
+        for dialect in (SQLiteDialect, PGDialect):
+            # What is compiled is kept by the dialect too, and each engine has an object of its own.
+            patched.setattr(dialect, "__eq__", lambda one, other: type(one) is type(other))
+            patched.setattr(dialect, "__hash__", lambda one: hash(type(one)))
         yield
 
 
@@ -139,9 +160,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Keep what was imported and collected out of every later collection of garbage: a tenth of the processor."""
+    """Keep what was imported and collected out of every later collection of garbage, and collect seldom."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*_SELDOM)
     gc.enable()
 
 

@@ -16,7 +16,7 @@ from consumer.facts.disputes import (
     EvidenceError,
     Standing,
     State,
-    find_type,
+    find_evidence_type,
     not_waiting,
 )
 from consumer.facts.installation import Connection, Installation
@@ -85,7 +85,7 @@ def keep_document(installation: Installation, connection: Connection, dispute_id
 
     Raise EvidenceError if the provider would not take it, or if it was sent before.
     """
-    find_type(chosen.name, chosen.content)
+    find_evidence_type(chosen.name, chosen.content)
     row = Evidence(
         connection=connection.name, dispute_id=dispute_id, name=chosen.name, size=len(chosen.content), state=State.KEPT,
         sha256=hashlib.sha256(chosen.content).hexdigest(), who=chosen.who, at=chosen.at,
@@ -141,7 +141,7 @@ def send_document(installation: Installation, provider: Provider, evidence: Evid
         raise _already_sent(evidence)
     check_open(look_up(provider, evidence.dispute_id), evidence.dispute_id)
     content = read_document(installation, evidence)
-    file = Upload(evidence.name, content, find_type(evidence.name, content))
+    file = Upload(evidence.name, content, find_evidence_type(evidence.name, content))
     _send(installation, provider, evidence, who=who, action="documents", file=file)
 
 

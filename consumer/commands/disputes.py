@@ -8,7 +8,7 @@ from consumer import disputes
 from consumer.commands.provider_writes import check_agreed
 from consumer.commands.terminal import json_option, login_name, on_connection, print_rows, say
 from consumer.facts.clock import utc_now
-from consumer.facts.disputes import Chosen, find_type
+from consumer.facts.disputes import Chosen, find_evidence_type
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.uploads import LARGEST
 from consumer.provider.client import open_provider
@@ -48,7 +48,7 @@ def upload(
     with file.open("rb") as opened:
         content = opened.read(LARGEST)
     who = author or login_name()
-    find_type(file.name, content)
+    find_evidence_type(file.name, content)
     with open_provider(installation, connection) as provider:
         disputes.check_open(disputes.look_up(provider, dispute_id), dispute_id)
         kilobytes = -(-len(content) // 1000)

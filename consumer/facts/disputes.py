@@ -76,7 +76,7 @@ class DisputeDesk:
     submit: Callable[[Connection, str, int, str], None]
 
 
-def find_type(name: str, content: bytes) -> str:
+def find_evidence_type(name: str, content: bytes) -> str:
     """Return the media type of a document; raise EvidenceError if the provider would not take it."""
     if not 0 < len(content) < LARGEST:
         raise EvidenceError("disputes.size", name=name, kilobytes=-(-len(content) // _KILOBYTE))

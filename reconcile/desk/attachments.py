@@ -33,7 +33,7 @@ class Given:
     at: datetime
 
 
-def find_type(name: str, content: bytes) -> str:
+def find_attachment_type(name: str, content: bytes) -> str:
     """Return the media type of a file, by its first bytes; raise DecisionError if it is none that is kept."""
     if not 0 < len(content) <= LARGEST:
         raise DecisionError("casework.file_size", name=name, kilobytes=-(-len(content) // _KILOBYTE))
@@ -55,7 +55,7 @@ def attach(
 
     Raise DecisionError if it is none that is kept, or if too many are there.
     """
-    find_type(given.name, given.content)
+    find_attachment_type(given.name, given.content)
     if session.get(ExceptionRow, (connection, exception_id)) is None:
         raise DecisionError("desk.no_exception", exception=exception_id, connection=connection)
     take_turn(session, Turn.EVIDENCE)

@@ -1,6 +1,7 @@
 """People who may look: passwords, roles, logins that slow down after failures, and the audit trail."""
 
 import secrets
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -179,6 +180,16 @@ def reset_second_factor(session: Session, user: User, *, now: datetime) -> None:
     """Let a person whose device is lost log in with the password alone."""
     second_factor.turn_off(session, id_of(user))
     _shut_out(session, user, now=now)
+
+
+Change = Callable[[Session, User, datetime], None]
+# What an admin changes of a person without saying more, on their page or by a command.
+CHANGES: Mapping[str, Change] = {
+    "disable": lambda session, user, now: disable_user(session, user, now=now),
+    "enable": lambda session, user, _now: enable_user(session, user),
+    "unlock": lambda session, user, _now: unlock_user(session, user),
+    "totp-reset": lambda session, user, now: reset_second_factor(session, user, now=now),
+}
 
 
 @dataclass(frozen=True, slots=True)

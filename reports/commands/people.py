@@ -1,7 +1,7 @@
 """`cuadre users`: who may log in, with which role, from where, and with what."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -190,7 +190,7 @@ def users_end_sessions(open_installation: OpenInstallation, *, email: str, handl
     say(f"{ended} sessions of {user.email} have ended" if ended != 1 else f"1 session of {user.email} has ended")
 
 
-def _change(name: str, words: str, act: Callable[[Session, User], None], done: str) -> click.Command:
+def _change(name: str, words: str, done: str) -> click.Command:
     """Return a command that changes one thing of a person."""
 
     @click.command(name, help=words)
@@ -199,7 +199,7 @@ def _change(name: str, words: str, act: Callable[[Session, User], None], done: s
     def command(open_installation: OpenInstallation, *, email: str) -> None:
         with changing(open_installation(), name, email) as session:
             user = people.require_user(session, email)
-            act(session, user)
+            people.CHANGES[name](session, user, utc_now())
         say(done.format(email=user.email))
 
     return command
@@ -209,20 +209,13 @@ for _made in (
     _change(
         "disable",
         "Shut a person out, at once and also where they are logged in.",
-        lambda session, user: people.disable_user(session, user, now=utc_now()),
         "{email} can no longer log in",
     ),
-    _change("enable", "Let a person in again who was shut out.", people.enable_user, "{email} may log in again"),
-    _change(
-        "unlock",
-        "Let a person whose logins are slowed down try again at once.",
-        people.unlock_user,
-        "{email} may try again at once",
-    ),
+    _change("enable", "Let a person in again who was shut out.", "{email} may log in again"),
+    _change("unlock", "Let a person whose logins are slowed down try again at once.", "{email} may try again at once"),
     _change(
         "totp-reset",
         "Take the second factor of a person away whose device is lost; their sessions end.",
-        lambda session, user: people.reset_second_factor(session, user, now=utc_now()),
         "{email} logs in with the password alone until a second factor is set up again",
     ),
 ):

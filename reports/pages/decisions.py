@@ -85,7 +85,7 @@ def download(connection: str, exception_id: str, number: int) -> ResponseReturnV
         row = attachments.find(session, connection, exception_id, number) or abort(404)
     try:
         content = attachments.find_file(desk.installation(), row).read_bytes()
-        answer = Response(content, mimetype=attachments.find_type(row.name, content))
+        answer = Response(content, mimetype=attachments.find_attachment_type(row.name, content))
     except DecisionError as error:
         flash(refusal(error.message, desk.language()), "alert")
         return _back_to_case(connection, exception_id)

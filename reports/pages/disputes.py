@@ -8,7 +8,7 @@ from flask import Blueprint, Response, abort, flash, redirect, render_template, 
 from flask.typing import ResponseReturnValue
 
 from consumer.facts.clock import to_instant
-from consumer.facts.disputes import WAITS, Chosen, DisputeDesk, EvidenceError, State, find_type, not_waiting
+from consumer.facts.disputes import WAITS, Chosen, DisputeDesk, EvidenceError, State, find_evidence_type, not_waiting
 from consumer.facts.installation import Connection
 from consumer.facts.messages import Message, Value, translate
 from consumer.facts.tables.disputes import Evidence
@@ -54,7 +54,7 @@ def download(connection: str, dispute_id: str, number: int) -> ResponseReturnVal
     own = desk.find_connection(connection)
     kept = _find_evidence(own, dispute_id, number)
     content = _desk().read(kept)
-    answer = Response(content, mimetype=find_type(kept.name, content))
+    answer = Response(content, mimetype=find_evidence_type(kept.name, content))
     answer.headers.set("Content-Disposition", "attachment", filename=kept.name)
     return answer
 

@@ -103,29 +103,13 @@ def _role() -> Role:
     return Role(given)
 
 
-def _disable(session: Session, user: User, now: datetime) -> None:
-    people.disable_user(session, user, now=now)
-
-
-def _enable(session: Session, user: User, _now: datetime) -> None:
-    people.enable_user(session, user)
-
-
 def _change_role(session: Session, user: User, now: datetime) -> None:
     people.change_role(session, user, _role(), now=now)
-
-
-def _unlock(session: Session, user: User, _now: datetime) -> None:
-    people.unlock_user(session, user)
 
 
 def _end_sessions(session: Session, user: User, now: datetime) -> None:
     handle = request.form.get("session", "")
     sessions.end_sessions(session, user, now=now, handle=handle)
-
-
-def _reset_factor(session: Session, user: User, now: datetime) -> None:
-    people.reset_second_factor(session, user, now=now)
 
 
 def _reset_password(session: Session, user: User, now: datetime) -> str:
@@ -134,12 +118,9 @@ def _reset_password(session: Session, user: User, now: datetime) -> str:
 
 Change = Callable[[Session, User, datetime], str | None]
 CHANGES: Mapping[str, Change] = {
-    "disable": _disable,
-    "enable": _enable,
+    **people.CHANGES,
     "role": _change_role,
-    "unlock": _unlock,
     "end-sessions": _end_sessions,
-    "totp-reset": _reset_factor,
     "link": _reset_password,
 }
 

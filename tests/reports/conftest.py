@@ -337,14 +337,6 @@ def ana(store: Store) -> Store:
     return store
 
 
-@pytest.fixture
-def anywhere(settings: Settings, store: Store) -> Installation:
-    """The same books, once on each kind of database."""
-    fill(store)
-    keep_accounts(settings)
-    return Installation(settings=settings, store=store)
-
-
 class _Compiled(BytecodeCache):
     """Templates that another application of this process has compiled."""
 

@@ -81,17 +81,17 @@ def test_only_two_are_made_at_once(reconciled: Installation) -> None:
     assert wait(reconciled, later).state == "done"
 
 
-def test_asked_twice_in_one_moment_it_is_made_once(anywhere: Installation) -> None:
+def test_asked_twice_in_one_moment_it_is_made_once(reconciled: Installation) -> None:
     """Who asks while the same order is being written down waits for it and gets its number, on every database."""
-    query, shape = asked(anywhere), Shape()
+    query, shape = asked(reconciled), Shape()
     with ThreadPoolExecutor(1) as pool:
-        with anywhere.store.transaction() as session:
+        with reconciled.store.transaction() as session:
             take_turn(session, Turn.ORDERS)
             text = orders.to_text(query, shape)
             first = ReportOrder(who="luz", asked=text, state="making", ordered_at=NOW, seen_at=NOW)
             session.add(first)
             session.flush()
-            second = pool.submit(orders.order, anywhere, query, shape, who="ana", rows=4, now=NOW)
+            second = pool.submit(orders.order, reconciled, query, shape, who="ana", rows=4, now=NOW)
             with pytest.raises(TimeoutError):
                 second.result(0.5)
         assert second.result(120) == first.id

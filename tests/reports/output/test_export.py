@@ -43,11 +43,11 @@ def control(rows: list[dict[str, Any]]) -> Report:
 
 
 @pytest.mark.parametrize("profile", ["machine", "cl", "mx"])
-def test_csv_is_the_golden_file(anywhere: Installation, profile: str) -> None:
+def test_csv_is_the_golden_file(reconciled: Installation, profile: str) -> None:
     """Every report of the made-up run is, byte for byte and on each database, the file that was read and approved."""
     shape = files.to_shape("csv", profile, None)
     for name in catalogue.AVAILABLE:
-        check_golden(f"reports/{name}.{profile}.csv", content(made(anywhere, name), shape))
+        check_golden(f"reports/{name}.{profile}.csv", content(made(reconciled, name), shape))
 
 
 @pytest.mark.parametrize("file_format", list(Format))

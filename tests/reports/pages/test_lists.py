@@ -28,21 +28,21 @@ BOOKS = (
 
 
 @pytest.fixture
-def owed(anywhere: Installation) -> Installation:
+def owed(reconciled: Installation) -> Installation:
     """Three open documents besides those of the made-up run, and two exceptions of customers."""
     more = [
         {**DOCUMENTS[0], "doc_key": key, "customer_name": name, "total": amount, "balance": amount, "paid": 0,
          "due_date": due, "outcome": "overdue"}
         for key, name, amount, due in BOOKS
     ]  # fmt: skip
-    with anywhere.store.transaction() as session:
+    with reconciled.store.transaction() as session:
         session.execute(sa.delete(ResultChunk))
         keep_results(session, LINES, [*DOCUMENTS, *more])
         session.flush()
         take_out_of(session)
         for number, (key, name, amount, due) in enumerate(BOOKS[:2]):
             session.add(exception(number, key, name, amount, due or "2026-10-01"))
-    return anywhere
+    return reconciled
 
 
 def exception(number: int, key: str, name: str, amount: int, due: str) -> ExceptionRow:

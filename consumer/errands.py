@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import date
 
+import structlog
 from sqlmodel import Session
 
 from consumer import disputes
@@ -24,6 +25,8 @@ from consumer.sync.backfill import backfill
 from consumer.sync.outcomes import Outcome
 from consumer.sync.pull import pull
 from consumer.sync.streams import ALL, STREAMS
+
+log = structlog.get_logger("cuadre.jobs")
 
 # A run in a process of its own.
 StartRun = Callable[[Installation, Connection, date], Ended]
@@ -56,7 +59,12 @@ def errands(installation: Installation, run: StartRun | None = None, close: Star
     start_run, cancel_run = _runs_by_hand(installation, run) if run else (None, None)
     closing = _closing_by_hand(installation, close) if close else None
     desks = (_alarm_desk(installation), disputes.desk_of(installation))
-    return Errands(replay, start_pull, start_backfill, (ALL, *STREAMS), *desks, start_run, cancel_run, closing)
+
+    def bury_gone() -> None:
+        ticks.bury_gone(installation.store, now=utc_now())
+
+    streams = (ALL, *STREAMS)
+    return Errands(replay, start_pull, start_backfill, streams, *desks, start_run, cancel_run, closing, bury_gone)
 
 
 def _runs_by_hand(
@@ -69,8 +77,11 @@ def _runs_by_hand(
         by_hand.start(installation.store, run_job(connection.name), work, worker=worker_name())
 
     def cancel(connection: Connection, by: str) -> bool:
-        reason = Message("run.canceled", {"by": by}).to_text()
-        return ticks.cancel(installation.store, run_job(connection.name), reason=reason, now=utc_now())
+        job, reason = run_job(connection.name), Message("run.canceled", {"by": by}).to_text()
+        is_canceled = ticks.cancel(installation.store, job, reason=reason, now=utc_now())
+        if is_canceled:
+            log.info("job canceled", job=job, by=by)
+        return is_canceled
 
     return start, cancel
 

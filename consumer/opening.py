@@ -51,10 +51,9 @@ def open_installation(
         schema.upgrade(store)
     else:
         schema.check_migrated(store)
-    if store.is_sqlite:
-        # A disk that takes nothing is said where something must be written.
-        with suppress(sa.exc.OperationalError):
-            ticks.bury_gone(store, now=utc_now())
+    # A disk that takes nothing is said where something must be written.
+    with suppress(sa.exc.OperationalError):
+        ticks.bury_gone(store, now=utc_now())
     elsewhere = [one.provider_url for one in settings.all_connections if not is_on_this_machine(one.provider_url)]
     if elsewhere and ticks.has_run(store, DEMO):
         store.close()

@@ -72,3 +72,5 @@ class Errands:
     cancel: Callable[[Connection, str], bool] | None = None
     # Keeps what is to be closed once nothing else is, and has another process close it.
     close: Callable[[Connection, Callable[[], None], str], None] | None = None
+    # Says of work whose process was killed that it is over.
+    bury_gone: Callable[[], None] = lambda: None

@@ -2,14 +2,14 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 
 from consumer.facts.clock import utc_now
 from consumer.facts.store import Store
 from consumer.facts.tables.jobs import TickState
 from consumer.facts.work import ErrandRefusedError, WorkError
-from consumer.jobs import ticks
+from consumer.jobs import liveness, ticks
 
 # Done whole or not, and what there is to say of it.
 Work = Callable[[], tuple[bool, str]]
@@ -35,11 +35,15 @@ def start(
 ) -> threading.Thread:
     """Do the work in a thread of this process; the same job is refused while it runs anywhere."""
     at = clock()
-    if not ticks.claim_alone(store, job, worker=worker, now=at):
-        raise ErrandRefusedError("jobs.running_already", job=job)
+    ticks.bury_gone(store, now=at)
+    with ExitStack() as stack:
+        holder = ticks.name_holder(worker, stack.enter_context(liveness.hold(store)))
+        if not ticks.claim_alone(store, job, worker=holder, now=at):
+            raise ErrandRefusedError("jobs.running_already", job=job)
+        alive = stack.pop_all()
 
     def run() -> None:
-        with _until_its_end(store, job, at, worker=worker, clock=clock) as end:
+        with alive, _until_its_end(store, job, at, worker=holder, clock=clock) as end:
             end(*work())
 
     thread = threading.Thread(target=run, name=job, daemon=True)

@@ -33,6 +33,7 @@ _BEGIN = "import gc; gc.disable(); import app; gc.freeze(); gc.enable(); app.wor
 _COMMAND = (sys.executable, "-P", "-c", _BEGIN)
 STOPPING = {signal.SIGINT, signal.SIGTERM}
 _ORPHANED = 1
+_CANCELED = 3
 # Below the ten seconds that jobs have when the command is stopped.
 _GRACE_SECONDS = 5
 
@@ -151,12 +152,12 @@ def run_in_child(work: str) -> Callable[[Installation, Connection, date], Answer
     def run(installation: Installation, connection: Connection, on: date) -> Answer:
         task = Task(work, connection.name, on)
         hours = installation.settings.night_hours
-        return _answer_of(task, _children.run(task, limit=hours * 3600), hours)
+        return answer_of(task, _children.run(task, limit=hours * 3600), hours)
 
     return run
 
 
-def _answer_of(task: Task, ending: Ending, hours: float) -> Answer:
+def answer_of(task: Task, ending: Ending, hours: float) -> Answer:
     """Return what a child said of its work; raise JobFailedError if it did not do it."""
     said, status, is_late = ending
     if status == 0 and said:
@@ -165,6 +166,9 @@ def _answer_of(task: Task, ending: Ending, hours: float) -> Answer:
         if not answer.failure:
             return answer
         raise JobFailedError(parse_message(answer.failure) or answer.failure)
+    if status == _CANCELED:
+        # Who ended the job has said so, in its tick and in the log.
+        return Answer(complete=False, lines=[])
     if is_late:
         failure = Message("jobs.too_long", {"hours": f"{hours:g}"})
     elif status < 0:
@@ -193,6 +197,8 @@ def work_for_parent(work: Callable[[Task], Ended]) -> None:
     try:
         ended = work(Task(name, connection, date.fromisoformat(on)))
         said = Answer(ended.complete, ended.lines)
+    except ticks.CanceledError:
+        os._exit(_CANCELED)
     except Exception as error:  # the wrapper of a job in its own process: its parent must learn what failed
         log.exception("job failed", job=f"{name}:{connection}", business_date=on)
         said = Answer(complete=False, lines=[], failure=ticks.failure(error)[1])
@@ -212,7 +218,7 @@ def end_if_canceled(store: Store, job: str, *, look_every: float = 0.5) -> Calla
     def look() -> None:
         while ticks.find_running(store, job) == own:
             time.sleep(look_every)
-        os._exit(_ORPHANED)
+        os._exit(_CANCELED)
 
     threading.Thread(target=look, name=f"cancel of {job}", daemon=True).start()
     return lambda session: ticks.seal(session, job, own)

@@ -1,12 +1,10 @@
 """Ticks: exactly one worker runs a planned moment of a job, and another takes it over if that worker dies."""
 
-import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from itertools import islice, takewhile
-from pathlib import Path
 
 import sqlalchemy as sa
 import structlog
@@ -19,6 +17,7 @@ from consumer.facts.store import Store, Turn, insert_once, take_turn
 from consumer.facts.tables.jobs import DIED, Tick, TickState
 from consumer.facts.tables.types import core_of
 from consumer.facts.work import WorkError
+from consumer.jobs import liveness
 
 log = structlog.get_logger("cuadre.jobs")
 
@@ -27,8 +26,8 @@ LEASE = timedelta(minutes=15)
 _TICK = core_of(Tick)
 _MISSED = "nothing ran at that time; cuadre nightly --date repeats a day"
 _MOST_MISSED = 100
-# Jobs without a schedule begin so.
-BY_HAND = ("reconcile", "closing", "pull", "backfill")
+# Between a worker's name and the lock that it holds.
+_LOCK = "#"
 # Where a job stands whose result is published.
 SEALED = Message("run.sealed").to_text()
 
@@ -131,18 +130,21 @@ def _bury(connection: sa.Connection, which: sa.ColumnElement[bool], *, now: date
     connection.execute(_TICK.update().where(dead).values(state=TickState.FAILED, outcome=DIED, finished_at=now))
 
 
-def bury_gone(store: Store, *, now: datetime) -> None:
-    """Say of work asked for by hand whose process is gone that it failed; on SQLite, with all processes on one machine.
+def name_holder(worker: str, lock: str) -> str:
+    """Name a worker with the lock that says whether it is alive."""
+    return f"{worker}{_LOCK}{lock}" if lock else worker
 
-    Nights are taken over once their lease is over.
+
+def bury_gone(store: Store, *, now: datetime) -> None:
+    """Say of work asked for by hand whose process is gone that it failed, without waiting for its lease to end.
+
+    Work whose holder named no lock, and nights, are taken over once their lease is over.
     """
-    by_hand = sa.or_(*(_TICK.c.job.startswith(f"{name}:") for name in BY_HAND))
-    running = sa.select(_TICK.c.job, _TICK.c.planned_at, _TICK.c.worker)
+    held = (_TICK.c.state == TickState.RUNNING) & _TICK.c.worker.contains(_LOCK)
     with store.reading() as session:
-        rows = session.execute(running.where(_TICK.c.state == TickState.RUNNING, by_hand)).all()
+        rows = session.execute(sa.select(_TICK.c.job, _TICK.c.planned_at, _TICK.c.worker).where(held)).all()
     for job, planned_at, worker in rows:
-        host, _, process = worker.partition(":")
-        if host == socket.gethostname() and not Path("/proc", process.partition(":")[0]).exists():
+        if liveness.is_gone(store, worker.rpartition(_LOCK)[2]):
             finish(store, job, planned_at, worker=worker, now=now, ending=(TickState.FAILED, DIED))
 
 

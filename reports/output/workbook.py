@@ -13,7 +13,7 @@ from xlsxwriter.workbook import Workbook
 from xlsxwriter.worksheet import Worksheet
 
 from consumer.facts.columns import Column, Kind
-from consumer.facts.messages import RefusalError, word
+from consumer.facts.messages import RefusalError, translate, word
 from consumer.facts.money import digits_of
 from consumer.facts.texts import LONGEST_CELL, fit_cell
 from reports.output.export import Profile, header
@@ -183,6 +183,8 @@ def _write_parameters(
     for report in reports:
         lines.append((f"{rows}: {report.definition.title(language)}", report.table.num_rows, styles.plain))
         titles = dict(zip(report.definition.names, labels(report.definition, heads), strict=True))
+        if heads is not None and report.definition.name == "payout-summary":
+            lines.append((titles["difference"], translate("difference.means", language), styles.plain))
         lines.extend(
             (
                 f"{total}: {titles[column]} {currency}",

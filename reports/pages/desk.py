@@ -75,6 +75,12 @@ def errands() -> Errands | None:
     return found
 
 
+def bury_gone() -> None:
+    """Say of work whose process was killed that it is over, before a page shows how far it is."""
+    if (found := errands()) is not None:
+        found.bury_gone()
+
+
 def reader() -> Person:
     """Name the person or machine of this request; routes that call it require a login."""
     person: Person = current_user._get_current_object()  # noqa: SLF001 - the documented way to leave the proxy

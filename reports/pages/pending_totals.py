@@ -42,9 +42,7 @@ def on_statuses(session: Session, runs: Sequence[Run], statuses: Sequence[Status
 
     def move(connection: str, row: Row, sign: int) -> None:
         key = (connection, row["status_recon"])
-        before = found.get(key, StatusCount(*key, 0, 0))
-        difference = before.difference + sign * (row["difference"] or 0)
-        found[key] = replace(before, payouts=before.payouts + sign, difference=difference)
+        found[key] = found.get(key, StatusCount(*key, 0)).move(row["difference"] or 0, sign)
 
     known = known_now([run.connection for run in runs])
     for run in runs:

@@ -3,7 +3,7 @@
 import operator
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import reduce
 from typing import Any, TypeAlias
@@ -244,16 +244,29 @@ def _to_payout(connection: str, stored: str) -> Row:
 
 @dataclass(frozen=True, slots=True)
 class StatusCount:
+    """Payouts that stand alike: what they miss and what is over are added up apart, so that neither hides the other."""
+
     connection: str
     status: str
     payouts: int
-    difference: int
+    short: int = 0
+    over: int = 0
+
+    def move(self, difference: int, sign: int) -> "StatusCount":
+        """Return the count with one payout more or, with a negative sign, one less."""
+        return replace(
+            self,
+            payouts=self.payouts + sign,
+            short=self.short + sign * min(difference, 0),
+            over=self.over + sign * max(difference, 0),
+        )
 
 
 def payouts_by_status(session: Session, runs: Sequence[Run]) -> list[StatusCount]:
-    total = sa.func.sum(col(PayoutResult.difference))
+    difference = col(PayoutResult.difference)
+    short, over = (sa.func.sum(sa.case((one, difference), else_=0)) for one in (difference < 0, difference > 0))
     query = (
-        sa.select(col(PayoutResult.connection), col(PayoutResult.status_recon), sa.func.count(), total)
+        sa.select(col(PayoutResult.connection), col(PayoutResult.status_recon), sa.func.count(), short, over)
         .where(of_runs(PayoutResult, runs))
         .group_by(col(PayoutResult.connection), col(PayoutResult.status_recon))
         .order_by(col(PayoutResult.connection), col(PayoutResult.status_recon))
@@ -262,7 +275,10 @@ def payouts_by_status(session: Session, runs: Sequence[Run]) -> list[StatusCount
         session,
         "payouts by status",
         runs,
-        lambda: [StatusCount(name, status, count, int(sum_)) for name, status, count, sum_ in session.execute(query)],
+        lambda: [
+            StatusCount(own, status, count, int(low), int(high))
+            for own, status, count, low, high in session.execute(query)
+        ],
     )
 
 

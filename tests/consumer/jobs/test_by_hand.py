@@ -1,19 +1,20 @@
 """Work that a person asked for: one at a time, seen among the jobs, and its failure too."""
 
-import os
-import socket
 import subprocess
+import sys
 import threading
 from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
 
 import pytest
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import select
 
+from consumer.facts.clock import utc_now
 from consumer.facts.store import Store
 from consumer.facts.tables.jobs import Tick, TickState
 from consumer.facts.work import ErrandRefusedError
-from consumer.jobs import by_hand, ticks
+from consumer.jobs import by_hand, liveness, ticks
 from consumer.jobs.schedule import Job, run_due
 
 NOW = datetime(2026, 10, 5, 9, 0, tzinfo=UTC)
@@ -150,16 +151,61 @@ def test_what_is_published_is_canceled_no_more(store: Store) -> None:
         ticks.seal(session, "reconcile:main", later)
 
 
-def test_work_whose_process_was_killed_is_over_at_the_next_start(store: Store) -> None:
-    """On one machine a page need not wait for the lease to end; what lives, nights and other machines stay."""
-    gone = subprocess.Popen(["/bin/true"])
-    gone.wait()
-    host = socket.gethostname()
-    workers = {"reconcile:main": f"{host}:{gone.pid}:1", "pull:main:payouts": f"{host}:{os.getpid()}:1",
-               "nightly:main": f"{host}:{gone.pid}:1", "closing:main": f"elsewhere:{gone.pid}:1"}  # fmt: skip
-    for job, worker in workers.items():
-        assert ticks.claim_alone(store, job, worker=worker, now=NOW)
-    ticks.bury_gone(store, now=NOW)
-    assert {job: (state, outcome) for job, state, outcome in ticks_of(store) if state != "running"} == {
-        "reconcile:main": ("failed", "note.worker_stopped")
-    }
+# A process that works at a job until it is killed, and says on its output that it has begun.
+WORKING = """
+import sys, threading
+from consumer.facts.clock import utc_now
+from consumer.facts.store import Store
+from consumer.jobs import by_hand
+by_hand.start(Store(sys.argv[1]), sys.argv[2], lambda: threading.Event().wait(), worker="host:1:1")
+print("begun", flush=True)
+threading.Event().wait()
+"""
+
+
+@pytest.mark.both_databases
+def test_work_whose_process_was_killed_is_over_at_once(store: Store) -> None:
+    """The lock of a process tells it from one that lives, though both bear one name; nights wait for their lease."""
+    url = store.engine.url.render_as_string(hide_password=False)
+    jobs = ("closing:main", "reconcile:main")
+    living, gone = (
+        subprocess.Popen([sys.executable, "-c", WORKING, url, job], stdout=subprocess.PIPE, text=True) for job in jobs
+    )
+    try:
+        for process in (living, gone):
+            assert process.stdout is not None
+            assert process.stdout.readline() == "begun\n"
+        assert ticks.claim(store, "nightly:main", NOW, worker="host:1:1", now=utc_now())
+        ticks.bury_gone(store, now=NOW)
+        assert {state for _, state, _ in ticks_of(store)} == {"running"}
+        gone.kill()
+        gone.wait()
+        # A database hears of it from the system, within a moment.
+        while ticks.find_running(store, "reconcile:main") is not None:
+            ticks.bury_gone(store, now=NOW)
+        assert ticks_of(store) == [
+            ("closing:main", "running", None),
+            ("nightly:main", "running", None),
+            ("reconcile:main", "failed", "note.worker_stopped"),
+        ]
+        with pytest.raises(ErrandRefusedError):
+            by_hand.start(store, "closing:main", lambda: (True, ""), worker="w")
+        by_hand.start(store, "reconcile:main", lambda: (True, "done"), worker="w").join(120)
+    finally:
+        for process in (living, gone):
+            process.kill()
+            process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
+
+
+def test_work_leaves_no_file_of_its_lock(tmp_path: Path) -> None:
+    """What ended took its file along, and what was killed loses it to whoever finds it gone."""
+    store = Store(f"sqlite:///{tmp_path / 'own.db'}")
+    with liveness.hold(store) as name:
+        assert not liveness.is_gone(store, name)
+        assert [path.name for path in tmp_path.glob("*-work-*")] == [f"own.db-work-{name}"]
+    (tmp_path / "own.db-work-7").touch()
+    assert liveness.is_gone(store, "7")
+    assert list(tmp_path.glob("*-work-*")) == []
+    store.close()

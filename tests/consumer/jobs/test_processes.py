@@ -9,11 +9,12 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from consumer.facts.store import Store
-from consumer.jobs import ticks
-from consumer.jobs.processes import Children, Task
-from consumer.jobs.schedule import JobStoppedError
+from consumer.jobs import processes, ticks
+from consumer.jobs.processes import Answer, Children, Ending, Task
+from consumer.jobs.schedule import JobFailedError, JobStoppedError
 
 TASK = Task("nightly", "main", date(2026, 10, 1))
 # Waits for its input, which is held open.
@@ -81,8 +82,17 @@ def test_a_child_whose_job_is_canceled_ends_at_once(store: Store, tmp_path: Path
         while not begun.exists():
             assert child.poll() is None
         assert ticks.cancel(store, "reconcile:main", reason="run.canceled", now=at)
-        assert child.wait(120) == 1
+        assert child.wait(120) == 3
     finally:
         child.kill()
         child.wait()
     assert not ticks.cancel(store, "reconcile:main", reason="run.canceled", now=at)
+
+
+def test_a_child_that_was_canceled_has_failed_in_no_log() -> None:
+    """Who canceled it has said so: its end is no failure to look into."""
+    with capture_logs() as said:
+        assert processes.answer_of(TASK, Ending(b"", 3, is_late=False), 1) == Answer(complete=False, lines=[])
+        with pytest.raises(JobFailedError):
+            processes.answer_of(TASK, Ending(b"", 1, is_late=False), 1)
+    assert [line["event"] for line in said] == ["job failed"]

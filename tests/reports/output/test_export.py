@@ -144,6 +144,16 @@ def test_a_workbook_says_what_it_was_made_from(workbook: openpyxl.Workbook) -> N
     assert facts["Países"] == "Chile"
 
 
+def test_a_workbook_says_what_the_sign_of_a_difference_means(reconciled: Installation) -> None:
+    """The sheet of parameters explains the column of the list of payouts that has two signs."""
+    data = content(made(reconciled, "payout-summary"), Shape(Format.XLSX, "cl", "es-CL"))
+    book = openpyxl.load_workbook(io.BytesIO(data))
+    facts = {row[0]: row[1] for row in book["Parámetros"].iter_rows(values_only=True)}
+    assert facts["Diferencia"] == (
+        "La diferencia es lo liquidado menos lo calculado: si es negativa, falta dinero; si es positiva, sobra."
+    )
+
+
 def test_only_amounts_of_one_kind_are_added_up(workbook: openpyxl.Workbook) -> None:
     """A total stands in many rows of the detail, and the figures of the control are of many kinds: no sum of them."""
     names = [row[0] for row in workbook["Parámetros"].iter_rows(values_only=True)]

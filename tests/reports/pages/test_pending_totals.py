@@ -99,7 +99,7 @@ def test_a_payout_that_a_tie_opens_counts_in_the_headline(
         tie(session, Pair("main", "po_1", "line_1"), sign(), today=date(2026, 9, 28))
     today = text_of(reader, "/")
     assert "0 de 1 liquidaciones llegaron y cuadran 1 en la última conciliación" in today
-    assert "Qué cuadra Conciliación Liquidaciones Diferencia Abierta 1 0 CLP" in today
+    assert "Qué cuadra Conciliación Liquidaciones Diferencia (falta) Diferencia (sobra) Abierta 1 0 CLP 0 CLP" in today
 
 
 def test_beyond_what_can_be_computed_the_figures_are_those_of_the_run_and_it_is_said(

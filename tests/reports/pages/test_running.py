@@ -7,6 +7,7 @@ from datetime import date
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from structlog.testing import capture_logs
 
 from consumer.errands import errands
 from consumer.facts.clock import utc_now
@@ -93,9 +94,13 @@ def test_a_run_is_canceled(client: FlaskClient, csrf: Csrf, slow: SlowRun, recon
     """It is over at once for the page, who did it is said, and another may begin; a second press finds it over."""
     press(client, csrf)
     assert slow.begun.wait(120)
-    assert "ana@tienda.test canceló la conciliación: no se publicó nada." in press(
-        client, csrf, "/reconcile/main/cancel"
-    )
+    with capture_logs() as said:
+        assert "ana@tienda.test canceló la conciliación: no se publicó nada." in press(
+            client, csrf, "/reconcile/main/cancel"
+        )
+    assert [line for line in said if line["event"].startswith("job")] == [
+        {"event": "job canceled", "log_level": "info", "job": JOB, "by": "ana@tienda.test"}
+    ]
     assert ticks.find_running(reconciled.store, JOB) is None
     assert "La conciliación ya había terminado." in press(client, csrf, "/reconcile/main/cancel")
     assert "Conciliar ahora</button>" in client.get("/reconcile/main").get_data(as_text=True)

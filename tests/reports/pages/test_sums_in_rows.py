@@ -11,6 +11,7 @@ from sqlmodel import Session
 
 from consumer.facts.installation import Installation
 from reconcile.tables.desk import ExceptionRow
+from tests.reports.pages.looking import text_of
 
 # 150,000 less 10,000 plus 4,000 less 7,000 less 2,410 is 134,590; the provider paid 590 less.
 PARTS = {
@@ -96,6 +97,19 @@ def test_the_walk_of_a_payout_adds_up(with_disputes: FlaskClient) -> None:
     ]
     assert amounts == [150_000, -10_000, 4_000, -7_000, -2_410, -590, 134_000]
     assert sum(amounts[:-1]) == amounts[-1]
+
+
+def test_what_is_missing_and_what_is_over_hide_each_other_nowhere(
+    reconciled: Installation, client: FlaskClient, keep_payout: Callable[..., None]
+) -> None:
+    """Today adds up the differences of payouts that stand alike by their signs, and says what a sign means."""
+    with reconciled.store.transaction() as session:
+        for payout_id, difference in (("po_2", -590), ("po_3", 590), ("po_4", -10)):
+            keep_payout(session, payout_id, status_recon="open", difference=difference)
+    table = text_of(client, "/").split("Qué cuadra")[1].split("Qué está abierto")[0]
+    assert "Liquidaciones Diferencia (falta) Diferencia (sobra)" in table
+    assert "Abierta 3 -600 CLP 590 CLP" in table
+    assert "si es negativa, falta dinero; si es positiva, sobra." in table
 
 
 def test_credit_balances_are_a_section_of_their_own(

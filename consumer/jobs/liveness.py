@@ -33,11 +33,10 @@ def hold(store: Store) -> Iterator[str]:
     elif POOLER in store.url.query:
         yield ""
     else:
-        with store.engine.connect() as connection:
+        with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             # Out of the pool, so that the lock ends with the connection.
             connection.detach()
             connection.execute(sa.text("SELECT pg_advisory_lock(:kind, :name)"), {"kind": _ALIVE, "name": int(name)})
-            connection.commit()
             yield name
 
 

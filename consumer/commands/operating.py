@@ -28,14 +28,26 @@ from consumer.facts.tables.jobs import Tick, to_shown
 from consumer.facts.work import Completion
 from consumer.health import disk
 from consumer.health.disk import KEYS, Check, Verdict
-from consumer.health.doctor import AddressesOf, LostFiles, WithheldBy, examine, knows_no_address, loses_nothing
+from consumer.health.doctor import (
+    AddressesOf,
+    HorizonOf,
+    LostFiles,
+    WithheldBy,
+    examine,
+    knows_no_address,
+    knows_no_horizon,
+    loses_nothing,
+)
 from consumer.job_table import job_table
 
 
 def doctor_command(
-    withheld_by: WithheldBy, addresses: AddressesOf = knows_no_address, lost_files: LostFiles = loses_nothing
+    withheld_by: WithheldBy,
+    addresses: AddressesOf = knows_no_address,
+    lost_files: LostFiles = loses_nothing,
+    horizon: HorizonOf = knows_no_horizon,
 ) -> click.Command:
-    """Make the command of what it may not import: what runs withhold, from where people came, which files are lost."""
+    """Make the command of what it may not import: what runs withhold and leave unread, who came, which files are lost."""
 
     @click.command()
     @connection_option()
@@ -45,7 +57,7 @@ def doctor_command(
         """Look at everything that could be wrong and say what to do."""
         try:
             found = examine(open_installation(), connection_name, withheld_by=withheld_by, addresses=addresses,
-                            lost_files=lost_files)  # fmt: skip
+                            lost_files=lost_files, horizon=horizon)  # fmt: skip
             checks = list(found)
         except UnsafeJournalError as error:
             checks = [Check("", disk.DATABASE, Verdict.FAILURE, str(error), INSTALL)]

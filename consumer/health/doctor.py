@@ -52,6 +52,14 @@ WithheldBy = Callable[[Iterable[str]], Sequence[str]]
 AddressesOf = Callable[[Installation], Sequence[str]]
 
 
+# What the next run of a connection may leave unread of closed days.
+HorizonOf = Callable[[Installation, Connection], Iterable[Check]]
+
+
+def knows_no_horizon(_installation: Installation, _connection: Connection) -> Iterable[Check]:
+    return ()
+
+
 def knows_no_address(_installation: Installation) -> Sequence[str]:
     return ()
 
@@ -76,6 +84,7 @@ def examine(
     withheld_by: WithheldBy = withholds_nothing,
     addresses: AddressesOf = knows_no_address,
     lost_files: LostFiles = loses_nothing,
+    horizon: HorizonOf = knows_no_horizon,
 ) -> Iterator[Check]:
     """Check the database, then each connection's provider, endpoint, gaps and inbox."""
     yield Check("", "settings", Verdict.OK, "read")
@@ -103,6 +112,7 @@ def examine(
                 session, connection.name, floor=timedelta(seconds=installation.settings.overlap_seconds)
             )
             yield from check_inbox(session, connection, now=utc_now())
+        yield from horizon(installation, connection)
 
 
 def check_files(lost: Sequence[str]) -> Check:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from secrets import token_hex
 
 import numpy as np
 import pandas as pd
@@ -77,6 +78,11 @@ class _Freezing:
     before: int = field(init=False, default=0)
     number: int = field(init=False, default=1)
     goes_on: bool = field(init=False, default=False)
+    # Another process may freeze the same run at the same time.
+    claim: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.claim = name_layer(self.run_id, token_hex(8))
 
     @cached_property
     def _name(self) -> str:
@@ -104,7 +110,7 @@ class _Freezing:
                 # What it had frozen stays where it is the same as wanted.
                 self.number, self.goes_on, now.basis = now.freezing + 1, True, ""
             self.goes_on |= bool(now.claimed_by)
-            now.claimed_by = self.run_id
+            now.claimed_by = self.claim
             session.add(now)
 
     def compare(self, table: sa.Table, wanted: DataFrame, schema: Schema) -> DataFrame:
@@ -164,6 +170,6 @@ class _Freezing:
         with self.store.transaction() as session:
             take_turn(session, Turn.PERIODS)
             now = session.get(Horizon, self._name)
-            if now is None or now.claimed_by != self.run_id:
+            if now is None or now.claimed_by != self.claim:
                 raise _LostError
             yield session

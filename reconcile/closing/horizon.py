@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date, datetime, timedelta
 
@@ -20,6 +20,7 @@ from consumer.facts.tables.erasures import Erasure
 from consumer.facts.tables.orders import OrderAnswer
 from consumer.facts.tables.provider import Charge, PaymentIntent, Payout, PayoutItem, Refund
 from consumer.facts.tables.types import core_of
+from consumer.health.disk import Check, Verdict
 from reconcile.kept.records import last_closed
 from reconcile.kept.settled import Settled, hide, read_hidden, read_settled
 from reconcile.kept.snapshots import rules_code
@@ -97,6 +98,8 @@ class View:
     doubt: Message | None = None
     # A bounded run would judge other rows than this one, which read everything.
     differs: bool = False
+    # A freezing began and never ended.
+    is_unfinished: bool = False
 
 
 def read_view(  # noqa: PLR0913 - a day, a moment and how much to read
@@ -115,15 +118,11 @@ def read_view(  # noqa: PLR0913 - a day, a moment and how much to read
     horizon = session.get(Horizon, connection.name) if period is not None else None
     doubt = None
     if horizon is not None and period is not None:
-        settings, calendar = (
-            installation.settings,
-            read_calendar(installation.settings.files_dir, connection.country_code),
-        )
-        basis = to_basis(connection.mode, calendar, to_rules(settings.rules), to_tariff(settings.tariff))
-        doubt = find_doubt(session, horizon, period, as_of, basis)
+        doubt = find_doubt(session, horizon, period, as_of, find_basis(installation, connection))
+    is_unfinished = horizon is not None and horizon.claimed_by != ""
     reader = _Reader(session, installation, connection, as_of, now, horizon.freezing if horizon is not None else 0)
     if horizon is None or doubt is not None or reader.has_orders():
-        return View(reader.read(None), freezes, doubt=doubt)
+        return View(reader.read(None), freezes, doubt=doubt, is_unfinished=is_unfinished)
     if whole:
         inputs, frozen = reader.read_whole()
         touched = find_touched(inputs, frozen, reader.list_named(inputs, frozen, horizon), reopened)
@@ -137,7 +136,10 @@ def read_view(  # noqa: PLR0913 - a day, a moment and how much to read
         apart = set_apart(inputs, frozen, touched)
     judged = replace(apart.inputs, numbers=reader.read_numbers())
     settled = _read_settled(session, horizon, touched, judged)
-    return View(judged, freezes, horizon, touched, apart.gone, frozen[frozen["kind"] == DEPOSIT], settled)
+    return View(
+        judged, freezes, horizon, touched, apart.gone, frozen[frozen["kind"] == DEPOSIT], settled,
+        is_unfinished=is_unfinished,
+    )  # fmt: skip
 
 
 def _read_settled(session: Session, horizon: Horizon, touched: Touched, judged: Inputs) -> Settled:
@@ -145,6 +147,30 @@ def _read_settled(session: Session, horizon: Horizon, touched: Touched, judged: 
     layers, name = horizon.layers.split(), horizon.connection
     hidden = hide(read_hidden(session, name, layers), touched.cells, touched.payouts, len(layers))
     return read_settled(session, name, layers, hidden, set(judged.settled["payout_id"]))
+
+
+def check_horizon(installation: Installation, connection: Connection) -> Iterator[Check]:
+    """Yield what the next run may leave unread, where the horizon is on and days are closed."""
+    with installation.store.reading() as session:
+        period, horizon = last_closed(session, connection.name), session.get(Horizon, connection.name)
+        if period is None or not installation.settings.horizon:
+            return
+        verdict, advice = Verdict.WARNING, "cuadre reconcile freezes what is closed"
+        if horizon is None:
+            found = "nothing is frozen yet, everything is judged"
+        elif horizon.claimed_by:
+            found = "a freezing was begun and has not ended"
+        elif doubt := find_doubt(session, horizon, period, horizon.as_of, find_basis(installation, connection)):
+            found = str(doubt)
+        else:
+            verdict, advice = Verdict.OK, ""
+            found = f"closed days up to {horizon.until} are left out; layers: {len(horizon.layers.split())}"
+    yield Check(connection.name, "horizon", verdict, found, advice)
+
+
+def find_basis(installation: Installation, connection: Connection) -> str:
+    settings, calendar = installation.settings, read_calendar(installation.settings.files_dir, connection.country_code)
+    return to_basis(connection.mode, calendar, to_rules(settings.rules), to_tariff(settings.tariff))
 
 
 def find_doubt(session: Session, horizon: Horizon, period: Period, as_of: date, basis: str) -> Message | None:

@@ -110,15 +110,21 @@ def rerun_run(
         held = list(reruns.compare(session, found, made, most=limit))
         if is_touched(session.connection(), RUN, found.connection, found.id):
             say("a person was erased from it: only amounts and outcomes are compared")
+        has_layers = reruns.has_layers(session, found)
     is_same = not any(one.differing for one in held)
-    restored = restore and is_same and not made.changed_since and not is_published(found)
+    restored = restore and is_same and has_layers and not made.changed_since and not is_published(found)
     if restored:
         with installation.store.transaction() as session:
             reruns.restore(session, found, made)
     _show(found, made, held, limit=limit, restored=restored, as_json=as_json)
     is_refused = restore and not restored and not is_published(found)
     if is_refused:
-        say("its rows were not brought back: what is made today could not bear the id of that run")
+        why = (
+            "what is made today could not bear the id of that run"
+            if has_layers
+            else "it left closed days out, and their rows of that time are no longer kept"
+        )
+        say(f"its rows were not brought back: {why}")
     leave(Completion.DONE if is_same and not is_refused else Completion.PARTLY_DONE)
 
 

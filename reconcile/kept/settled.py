@@ -51,7 +51,7 @@ def run_of(layer: str) -> str:
     return layer.partition(_MARK)[0]
 
 
-def name_layer(run_id: str, number: int) -> str:
+def name_layer(run_id: str, number: int | str) -> str:
     """Name what a run settles; the same content may settle again after a horizon was dropped."""
     return f"{run_id}{_MARK}{number}"
 
@@ -195,4 +195,4 @@ def find_dead_layers(session: Session, connection: str) -> list[str]:
     standing, writing = (horizon.layers, horizon.claimed_by) if horizon else ("", "")
     kept = sa.select(col(run.layers)).where(col(run.connection) == connection, col(run.pruned_at).is_(None)).distinct()
     used = {layer for layers in (*session.scalars(kept), standing) for layer in layers.split()}
-    return [owner for owner in owners if is_layer(owner) and owner not in used and run_of(owner) != writing]
+    return [owner for owner in owners if is_layer(owner) and owner not in used and run_of(owner) != run_of(writing)]

@@ -22,7 +22,7 @@ from reconcile.rules.inputs import Finding, Result
 from reconcile.runs.narrowing import narrow
 from reconcile.runs.publication import insert_results, payout_rows
 from reconcile.runs.run import RunOutcome, Watch, ignore_step, is_published, judge, matching_step, to_outcome
-from reconcile.tables.runs import PayoutResult, Run, RunFinding
+from reconcile.tables.runs import PayoutResult, ResultChunk, Run, RunFinding
 
 Row: TypeAlias = Mapping[str, object]
 Rows: TypeAlias = Mapping[str, Row]
@@ -126,6 +126,13 @@ def _compare_all(session: Session, run: Run, made: Rerun, most: int) -> Iterator
     published = chunks.tables(session, run, chunks.DOCUMENT, is_own=True)
     yield _compare_rows(DOCUMENT, _pieces(published, documents, _DOCUMENT), most)
     yield _compare_rows(EXCEPTION, [_findings(session, run, made.result)], most)
+
+
+def has_layers(session: Session, run: Run) -> bool:
+    """Return whether what a run left out of closed days is still kept: without that its own rows are not all of it."""
+    mine, layers = col(ResultChunk.connection) == run.connection, set(run.layers.split())
+    kept = session.scalars(select(ResultChunk.run_id).where(mine, col(ResultChunk.run_id).in_(layers)).distinct())
+    return layers <= set(kept)
 
 
 def restore(session: Session, run: Run, made: Rerun) -> None:

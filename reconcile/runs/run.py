@@ -166,7 +166,8 @@ def _run(installation: Installation, connection: Connection, wish: Wish) -> RunO
     draft is written, which is removed again, and a single transaction ends the last one.
 
     1. Read everything in one view of the database and name it by its content.
-    2. If the newest run has that content, return it as it was; with that of an older one this run follows the newest.
+    2. If the newest run has that content, return it as it was, once a freezing that died has gone on; with that of an
+       older one this run follows the newest.
     3. Reconcile (the rules refuse a result that does not balance), narrow to the scope asked for; write the inputs to
        files meanwhile.
     4. Give the files their place and write the results, which no reader finds yet.
@@ -187,6 +188,10 @@ def _run(installation: Installation, connection: Connection, wish: Wish) -> RunO
         if view.doubt is not None:
             watch(view.doubt)
         if is_published(earlier) and not wish.dry_run:
+            if view.is_unfinished:
+                result = _explain_view(view, snapshot, wish.rules_of(snapshot.run_id)).result
+                assert result is not None
+                keep_horizon(installation.store, view, result, run_id=earlier.id, seen_at=started_at, watch=watch)
             log_events(installation.store, connection.name, earlier.id, started_at=started_at)
             return replace(RunOutcome.of(earlier), differs=view.differs, doubt=view.doubt)
         watch(matching_step(snapshot))

@@ -22,14 +22,15 @@ from reports.shapes.spans import Span
 
 # What names the run itself, or what exactly it read.
 _OF_THE_RUN = {"inputs"}
-_RUN = re.compile(r"\b[0-9a-f]{32}\b")
+# The id of a run, or the moment at which it was made: facts have no fraction of a second.
+_RUN = re.compile(r"\b[0-9a-f]{32}\b|\b[0-9T:-]{19}\.[0-9]{6}Z|datetime\((\d+, ){6}\d+")
 _ROWS = 25
 
 
 def read_everything(
     installation: Installation, main: Connection, day: date, about: list[str], span: Span
 ) -> dict[str, str]:
-    """Return every report, page of rows, explanation and count, without the ids of runs."""
+    """Return every report, page of rows, explanation and count, without the ids and moments of runs."""
     with installation.store.reading() as session:
         run = last_run(session, main.name, today=day)
     assert run is not None

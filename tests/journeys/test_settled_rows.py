@@ -2,17 +2,20 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from random import Random
 
 import pytest
 
 from consumer.facts.installation import Connection, Installation
+from consumer.facts.store import Store
 from reconcile.kept.records import find_run
 from reconcile.runs import comparison, reruns
 from reconcile.runs.run import run
 from reports.shapes.spans import Span
 from tests.journeys.readings import read_everything
-from tests.reconcile.closing.histories import FIRST, History
+from tests.merchant import settings_of
+from tests.reconcile.closing.histories import FIRST, HISTORIES
 from tests.reconcile.conftest import World
 from tests.thoroughness import IS_FULL
 
@@ -21,14 +24,16 @@ SEEDS = range(50) if IS_FULL else range(1)
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_bounded_run_reads_as_a_whole_one(installation: Installation, seed: int) -> None:
+@pytest.mark.parametrize("country", ["cl", "mx"])
+def test_a_bounded_run_reads_as_a_whole_one(store: Store, tmp_path: Path, country: str, seed: int) -> None:
     """After any history all that can be read is the same whether closed days were judged or left out."""
+    installation = Installation(settings_of("http://provider.test", tmp_path, country=country), store)
     main = installation.settings.connection("main")
-    installation.settings.config_dir.joinpath("accounts.toml").write_text('chart = "cl"\n', encoding="utf-8")
+    installation.settings.config_dir.joinpath("accounts.toml").write_text(f'chart = "{country}"\n', encoding="utf-8")
     on, off = (replace(installation, settings=installation.settings.model_copy(update={"horizon": is_on}))
                for is_on in (True, False))  # fmt: skip
     world = World(installation.store)
-    history = History(world, Random(seed))  # noqa: S311 - repeatable trade
+    history = HISTORIES[country](world, Random(seed), distinct=True)  # noqa: S311 - repeatable trade
     world.complete(datetime(2026, 12, 1, 6, tzinfo=UTC))
     left_out = 0
     for _ in range(3 if IS_FULL else 2):

@@ -32,6 +32,7 @@ class World:
 
     store: Store
     connection: str = "main"
+    currency: str = "CLP"
 
     def keep(self, *rows: SQLModel) -> None:
         with self.store.transaction() as session:
@@ -39,7 +40,8 @@ class World:
 
     def _object(self, **values: Any) -> dict[str, Any]:
         fixed = {
-            "connection": self.connection, "mode": "test", "currency": "CLP", "created_at": NOON, "version_at": NOON,
+            "connection": self.connection, "mode": "test", "currency": self.currency, "created_at": NOON,
+            "version_at": NOON,
         }  # fmt: skip
         body = values.pop("body", {})
         return fixed | {"status": "succeeded", "body": json.dumps(body)} | values
@@ -72,7 +74,7 @@ class World:
         self.keep(
             PayoutItem(
                 connection=self.connection, payout_id=payout, resource_type=kind, resource_id=resource, mode="test",
-                amount=amount, currency="CLP", body=json.dumps(body),
+                amount=amount, currency=self.currency, body=json.dumps(body),
             )
         )  # fmt: skip
 
@@ -95,8 +97,8 @@ class World:
     def invoice(self, folio: str, total: int, **values: Any) -> None:
         fixed: dict[str, Any] = {
             "connection": self.connection, "doc_key": f"cl:33::{folio}", "country": "cl", "doc_type": "33",
-            "folio": folio, "issue_date": date(2026, 9, 1), "total": total, "currency": "CLP", "status": "valid",
-            "file_sha256": "0" * 64, "updated_at": NOON,
+            "folio": folio, "issue_date": date(2026, 9, 1), "total": total, "currency": self.currency,
+            "status": "valid", "file_sha256": "0" * 64, "updated_at": NOON,
         }  # fmt: skip
         self.keep(LocalInvoice(**(fixed | values)))
 

@@ -54,8 +54,7 @@ sys.exit(cuadre.main())
 
 
 def _freeze(database_url: str, folder: Path, history: History, place: int) -> int:
-    """Run the next day's reconciliation, which dies in its step of that number; return how it ended."""
-    history.day += timedelta(days=1)
+    """Run the day's reconciliation, which dies in its step of that number; return how it ended."""
     command = ("-c", DYING, str(place), "reconcile", "--as-of", history.day.isoformat())
     return start_apart(*command, database_url=database_url, data_dir=folder).wait(timeout=300)
 
@@ -77,7 +76,7 @@ def test_a_freezing_that_dies_anywhere_is_taken_up_again(
 ) -> None:  # fmt: skip
     """Killed after it said so, while it writes and before its last transaction: first without a horizon, then with one.
 
-    Bounded and whole runs agree after each kill.
+    The next errand goes on with it, be it of the same content. Bounded and whole runs agree after each kill.
     """
     monkeypatch.setenv("CUADRE_HORIZON", "true")
     bounded = replace(installation, settings=installation.settings.model_copy(update={"horizon": True}))
@@ -91,6 +90,7 @@ def test_a_freezing_that_dies_anywhere_is_taken_up_again(
         history.close(bounded, main, until)
         stands = None
         for place in for_run(short=[3], full=list(range(1, 100))):
+            history.day += timedelta(days=1)
             if _freeze(migrated_url, folder, history, place) != -SIGKILL:
                 break
             stands = _standing(world.store)
@@ -100,6 +100,7 @@ def test_a_freezing_that_dies_anywhere_is_taken_up_again(
             whole = run(bounded, main, as_of=history.day, dry_run=True, whole=True)
             assert (whole.run_id, whole.differs) == (found.run_id, False)
         else:
+            # The same run again, which has no row to write but goes on with what it froze.
             assert stands == (before, True)
             assert _freeze(migrated_url, folder, history, 0) == 0
         before = until.isoformat()

@@ -239,6 +239,17 @@ def test_other_rules_bring_no_rows_back(
     assert _written(installation) == before
 
 
+def test_a_run_whose_closed_days_went_is_not_brought_back_in_part(
+    call: Call, installation: Installation, pruned: str
+) -> None:
+    """Its own rows alone would look like all of it, so it stays dropped and why is said."""
+    with installation.store.transaction() as session:
+        session.get_one(Run, ("main", pruned)).layers = f"{pruned}+1"
+    answer = call("runs", "rerun", pruned, "--restore")
+    assert answer.exit_code == 3
+    assert "it left closed days out, and their rows of that time are no longer kept" in answer.stderr
+
+
 def test_a_restore_that_is_killed_brings_nothing_back(call: Call, installation: Installation, pruned: str) -> None:
     """Its rows come in one piece: who dies before the end leaves them dropped, and the same command brings them."""
     before = _written(installation)

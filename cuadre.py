@@ -41,7 +41,7 @@ GROUPS = {
                 "withheld_by": "reconcile.rules.streams:withheld_by",
                 "addresses": "reports.access.people:latest_addresses",
                 "lost_files": "reconcile.desk.archive:list_lost",
-                "horizon": "reconcile.closing.horizon:check_horizon",
+                "horizon": "reconcile.closing.standing:describe_horizon",
             },
         ),
         "exceptions": Row(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict
 from datetime import date
-from typing import NoReturn
+from typing import NoReturn, Unpack
 
 import click
 from sqlmodel import col, select
@@ -28,26 +28,12 @@ from consumer.facts.tables.jobs import Tick, to_shown
 from consumer.facts.work import Completion
 from consumer.health import disk
 from consumer.health.disk import KEYS, Check, Verdict
-from consumer.health.doctor import (
-    AddressesOf,
-    HorizonOf,
-    LostFiles,
-    WithheldBy,
-    examine,
-    knows_no_address,
-    knows_no_horizon,
-    loses_nothing,
-)
+from consumer.health.doctor import Rooms, examine
 from consumer.job_table import job_table
 
 
-def doctor_command(
-    withheld_by: WithheldBy,
-    addresses: AddressesOf = knows_no_address,
-    lost_files: LostFiles = loses_nothing,
-    horizon: HorizonOf = knows_no_horizon,
-) -> click.Command:
-    """Make the command of what it may not import: what runs withhold and leave unread, who came, which files are lost."""
+def doctor_command(**rooms: Unpack[Rooms]) -> click.Command:
+    """Make the command of what it may not import: what runs withhold and leave out, who came, which files are lost."""
 
     @click.command()
     @connection_option()
@@ -56,9 +42,7 @@ def doctor_command(
     def doctor(open_installation: OpenInstallation, *, connection_name: str | None, as_json: bool) -> None:
         """Look at everything that could be wrong and say what to do."""
         try:
-            found = examine(open_installation(), connection_name, withheld_by=withheld_by, addresses=addresses,
-                            lost_files=lost_files, horizon=horizon)  # fmt: skip
-            checks = list(found)
+            checks = list(examine(open_installation(), connection_name, **rooms))
         except UnsafeJournalError as error:
             checks = [Check("", disk.DATABASE, Verdict.FAILURE, str(error), INSTALL)]
         if as_json:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from sqlmodel import Session
 
@@ -44,36 +45,21 @@ _ADVICE: dict[type[ProviderError], str] = {
 }
 
 
-# Which codes a run withholds while these streams are incomplete; a run is not this room's to know.
-WithheldBy = Callable[[Iterable[str]], Sequence[str]]
+class Rooms(TypedDict, total=False):
+    """What the doctor asks rooms that it may not import; it does without those it is not given."""
+
+    # Which codes a run withholds while these streams are incomplete.
+    withheld_by: Callable[[Iterable[str]], Sequence[str]]
+    # From where people last came, as the trail says; newest first.
+    addresses: Callable[[Installation], Sequence[str]]
+    # Which files that people added are not there any more.
+    lost_files: Callable[[Installation], list[str]]
+    # Whether the next run leaves closed days out, and how far or why not; nothing where it is not to.
+    horizon: Callable[[Installation, Connection], tuple[bool, str] | None]
 
 
-# From where people last came, as the trail says; newest first.
-AddressesOf = Callable[[Installation], Sequence[str]]
-
-
-# What the next run of a connection may leave unread of closed days.
-HorizonOf = Callable[[Installation, Connection], Iterable[Check]]
-
-
-def knows_no_horizon(_installation: Installation, _connection: Connection) -> Iterable[Check]:
-    return ()
-
-
-def knows_no_address(_installation: Installation) -> Sequence[str]:
-    return ()
-
-
-# Which files that people added are not there any more.
-LostFiles = Callable[[Installation], list[str]]
-
-
-def loses_nothing(_installation: Installation) -> list[str]:
+def _knows_nothing(*_about: object) -> list[str]:
     return []
-
-
-def withholds_nothing(_streams: Iterable[str]) -> Sequence[str]:
-    return ()
 
 
 def examine(
@@ -81,10 +67,7 @@ def examine(
     name: str | None,
     *,
     transport: Transport | None = None,
-    withheld_by: WithheldBy = withholds_nothing,
-    addresses: AddressesOf = knows_no_address,
-    lost_files: LostFiles = loses_nothing,
-    horizon: HorizonOf = knows_no_horizon,
+    **rooms: Unpack[Rooms],
 ) -> Iterator[Check]:
     """Check the database, then each connection's provider, endpoint, gaps and inbox."""
     yield Check("", "settings", Verdict.OK, "read")
@@ -95,8 +78,8 @@ def examine(
     yield check_key(installation)
     with installation.store.reading() as session:
         yield from check_backups(session, is_nightly=installation.settings.backup_dir is not None, now=utc_now())
-    yield check_proxy(installation, addresses(installation))
-    yield check_files(disputes.list_lost(installation) + lost_files(installation))
+    yield check_proxy(installation, rooms.get("addresses", _knows_nothing)(installation))
+    yield check_files(disputes.list_lost(installation) + rooms.get("lost_files", _knows_nothing)(installation))
     yield from check_books_folder(installation.settings.books_folder)
     with installation.store.reading() as session:
         yield from check_channels(session)
@@ -105,14 +88,23 @@ def examine(
         with open_provider(installation, connection, transport=transport) as provider:
             yield from _provider(provider, installation)
         with installation.store.reading() as session:
-            yield from _gaps(session, connection, withheld_by)
+            yield from _gaps(session, connection, rooms.get("withheld_by", _knows_nothing))
             yield from _sums(session, connection.name)
             yield from _drift(session, connection.name)
             yield check_lateness(
                 session, connection.name, floor=timedelta(seconds=installation.settings.overlap_seconds)
             )
             yield from check_inbox(session, connection, now=utc_now())
-        yield from horizon(installation, connection)
+        if "horizon" in rooms:
+            yield from check_horizon(connection, rooms["horizon"](installation, connection))
+
+
+def check_horizon(connection: Connection, told: tuple[bool, str] | None) -> Iterator[Check]:
+    """Yield what the next run may leave unread of closed days, where it is to."""
+    if told is not None:
+        stands, found = told
+        verdict, advice = (Verdict.OK, "") if stands else (Verdict.WARNING, "cuadre reconcile freezes what is closed")
+        yield Check(connection.name, "horizon", verdict, found, advice)
 
 
 def check_files(lost: Sequence[str]) -> Check:
@@ -275,7 +267,9 @@ def _endpoint(connection: Connection, endpoints: Sequence[Endpoint], installatio
     return Check(name, ENDPOINT, Verdict.OK, "enabled and subscribed to every type")
 
 
-def _gaps(session: Session, connection: Connection, withheld_by: WithheldBy) -> Iterator[Check]:
+def _gaps(
+    session: Session, connection: Connection, withheld_by: Callable[[Iterable[str]], Sequence[str]]
+) -> Iterator[Check]:
     """Yield what is not read whole, and what runs withhold because of it."""
     name, now = connection.name, utc_now()
     gaps = unclosed_windows(session, name)

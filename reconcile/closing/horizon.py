@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date, datetime, timedelta
 
@@ -20,7 +20,6 @@ from consumer.facts.tables.erasures import Erasure
 from consumer.facts.tables.orders import OrderAnswer
 from consumer.facts.tables.provider import Charge, PaymentIntent, Payout, PayoutItem, Refund
 from consumer.facts.tables.types import core_of
-from consumer.health.disk import Check, Verdict
 from reconcile.kept.records import last_closed
 from reconcile.kept.settled import Settled, hide, read_hidden, read_settled
 from reconcile.kept.snapshots import rules_code
@@ -149,23 +148,19 @@ def _read_settled(session: Session, horizon: Horizon, touched: Touched, judged: 
     return read_settled(session, name, layers, hidden, set(judged.settled["payout_id"]))
 
 
-def check_horizon(installation: Installation, connection: Connection) -> Iterator[Check]:
-    """Yield what the next run may leave unread, where the horizon is on and days are closed."""
+def describe(installation: Installation, connection: Connection) -> tuple[bool, str] | None:
+    """Return whether the next run leaves closed days out, and how far or why not, where days are closed."""
     with installation.store.reading() as session:
         period, horizon = last_closed(session, connection.name), session.get(Horizon, connection.name)
-        if period is None or not installation.settings.horizon:
-            return
-        verdict, advice = Verdict.WARNING, "cuadre reconcile freezes what is closed"
+        if period is None:
+            return None
         if horizon is None:
-            found = "nothing is frozen yet, everything is judged"
-        elif horizon.claimed_by:
-            found = "a freezing was begun and has not ended"
-        elif doubt := find_doubt(session, horizon, period, horizon.as_of, find_basis(installation, connection)):
-            found = str(doubt)
-        else:
-            verdict, advice = Verdict.OK, ""
-            found = f"closed days up to {horizon.until} are left out; layers: {len(horizon.layers.split())}"
-    yield Check(connection.name, "horizon", verdict, found, advice)
+            return False, "nothing is frozen yet, everything is judged"
+        if horizon.claimed_by:
+            return False, "a freezing was begun and has not ended"
+        if doubt := find_doubt(session, horizon, period, horizon.as_of, find_basis(installation, connection)):
+            return False, str(doubt)
+        return True, f"closed days up to {horizon.until} are left out; layers: {len(horizon.layers.split())}"
 
 
 def find_basis(installation: Installation, connection: Connection) -> str:

@@ -32,7 +32,6 @@ from consumer.health.disk import (
     is_whole_on,
     last_check,
 )
-from consumer.health.doctor import withholds_nothing
 from tests.consumer.facts.test_embedded import damage_a_page
 
 SATURDAY, SUNDAY, MONDAY = date(2026, 11, 21), date(2026, 11, 22), date(2026, 11, 23)
@@ -186,7 +185,7 @@ def test_the_doctor_is_red_where_the_file_is_refused() -> None:
     def refuse() -> Installation:
         raise UnsafeJournalError("SQLite 3.40.1 can lose commits")
 
-    answer = CliRunner().invoke(doctor_command(withholds_nothing), [], obj=refuse)
+    answer = CliRunner().invoke(doctor_command(), [], obj=refuse)
 
     assert answer.exit_code == 1
     assert answer.output.startswith("failure  database: SQLite 3.40.1 can lose commits\n")

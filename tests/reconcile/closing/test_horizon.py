@@ -13,7 +13,8 @@ from sqlmodel import col
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
 from reconcile.closing import freezing
-from reconcile.closing.horizon import check_horizon, drop_horizon
+from reconcile.closing.horizon import drop_horizon
+from reconcile.closing.standing import describe_horizon
 from reconcile.desk.decisions import Signature
 from reconcile.rules.inputs import Result
 from reconcile.runs.close_period import reopen_period
@@ -98,20 +99,17 @@ def test_a_period_that_is_reopened_is_judged_again_aloud(
         history.trade()
     history.close(bounded, main, history.day - timedelta(days=1))
     history.trade()
-    (check,) = check_horizon(bounded, main)
-    assert (check.verdict, check.found) == ("warning", "nothing is frozen yet, everything is judged")
+    assert describe_horizon(bounded, main) == (False, "nothing is frozen yet, everything is judged")
     assert run(bounded, main, as_of=history.day).is_new
     assert run(bounded, main, as_of=history.day, dry_run=True).doubt is None
-    (check,) = check_horizon(bounded, main)
-    assert (check.verdict, check.found) == ("ok", "closed days up to 2026-03-05 are left out; layers: 1")
+    assert describe_horizon(bounded, main) == (True, "closed days up to 2026-03-05 are left out; layers: 1")
     signed = Signature("ana", "late facts", datetime(2026, 3, 10, 20, tzinfo=UTC))
     reopen_period(bounded, main, signed)
     history.close(bounded, main, history.day - timedelta(days=3))
     found = run(bounded, main, as_of=history.day, dry_run=True)
     assert found.doubt == Message("run.whole_reopened")
-    (check,) = check_horizon(bounded, main)
-    assert (check.verdict, check.found) == ("warning", str(found.doubt))
-    assert list(check_horizon(without_horizon(bounded), main)) == []
+    assert describe_horizon(bounded, main) == (False, str(found.doubt))
+    assert describe_horizon(without_horizon(bounded), main) is None
     assert found.run_id == run(without_horizon(bounded), main, as_of=history.day, dry_run=True).run_id
 
 

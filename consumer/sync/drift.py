@@ -11,7 +11,7 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.meaning import read_json
 from consumer.facts.settings import Connection
-from consumer.facts.store import Row
+from consumer.facts.store import Row, batches, one_of, to_ids
 from consumer.facts.tables.sync import Drift
 from consumer.facts.tables.types import core_of
 from consumer.facts.versions import Known, merge_all, redact, stamp, to_values
@@ -205,10 +205,10 @@ class Mirror:
 
     def _load_in(self, session: Session, ids: Sequence[str]) -> dict[str, Row]:
         found: dict[str, Row] = {}
-        for start in range(0, len(ids), _IDS_A_STATEMENT):
-            some = list(ids[start : start + _IDS_A_STATEMENT])
-            asked = sa.select(self._core).where(self._core.c.connection == self._name, self._core.c.id.in_(some))
-            found |= {row["id"]: dict(row) for row in session.execute(asked).mappings()}
+        dialect = session.connection().dialect.name
+        for some in batches(ids, _IDS_A_STATEMENT):
+            own = (self._core.c.connection == self._name, one_of(self._core.c.id, dialect, to_ids(some)))
+            found |= {row["id"]: dict(row) for row in session.execute(sa.select(self._core).where(*own)).mappings()}
         return found
 
     def repair_all(self) -> None:

@@ -17,7 +17,7 @@ from consumer.facts.countries import COUNTRIES
 from consumer.facts.erasures import Subjects, read_subjects
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
-from consumer.facts.store import Turn, batches, take_turn
+from consumer.facts.store import Turn, among, batches, take_turn
 from consumer.facts.tables.provider import Payout
 from reconcile.books.bank_overlaps import Said, find_place, lines_said
 from reconcile.books.bank_sheets import read_bank_sheet
@@ -297,7 +297,7 @@ def _find_known(session: Session, connection: str, ids: Sequence[str]) -> Iterat
     """Yield the lines that are known, each with the file that brought it."""
     wanted = select(BankLine.id, BankLine.file_sha256).where(BankLine.connection == connection)
     for some in batches(ids):
-        yield from session.exec(wanted.where(col(BankLine.id).in_(some)))
+        yield from session.exec(wanted.where(among(session, BankLine.id, some)))
 
 
 def _unfit(file: BankFile, before: Sequence[BankFile], stranger: Message | None) -> Iterator[Reject]:

@@ -63,9 +63,9 @@ def _read_relations(
 def _read_totals(session: Session, connection: str, keys: Sequence[str]) -> Iterator[tuple[str, tuple[str, int]]]:
     """Yield currency and total of documents: as the books know them, then as their XML states them, which counts."""
     for some in batches(keys):
-        books = (col(LocalInvoice.connection) == connection, col(LocalInvoice.doc_key).in_(some))
+        books = (col(LocalInvoice.connection) == connection, among(session, LocalInvoice.doc_key, some))
         asked = sa.select(col(LocalInvoice.doc_key), col(LocalInvoice.currency), col(LocalInvoice.total))
-        plain = (col(FiscalDocument.connection) == connection, col(FiscalDocument.doc_key).in_(some))
+        plain = (col(FiscalDocument.connection) == connection, among(session, FiscalDocument.doc_key, some))
         stated = sa.select(col(FiscalDocument.doc_key), col(FiscalDocument.currency), col(FiscalDocument.total))
         for query in (asked.where(*books), stated.where(*plain)):
             yield from ((key, (currency, total)) for key, currency, total in session.execute(query))

@@ -9,7 +9,7 @@ from sqlmodel import Session, col
 
 from consumer.facts.installation import Connection
 from consumer.facts.meaning import read_json
-from consumer.facts.store import batches
+from consumer.facts.store import among, batches
 from consumer.facts.tables.provider import PaymentIntent
 from reconcile.fiscal.complements import (
     AT_ONCE,
@@ -116,7 +116,7 @@ def _read_operations(
     """Yield the tracking key of the transfer that each payment came by, and its own reference, empty if unknown."""
     tracked = read_tracking_keys(session.connection(), connection) if ids else {}
     for some in batches(ids):
-        mine = (col(PaymentIntent.connection) == connection.name, col(PaymentIntent.id).in_(some))
+        mine = (col(PaymentIntent.connection) == connection.name, among(session, PaymentIntent.id, some))
         asked = sa.select(col(PaymentIntent.id), col(PaymentIntent.amount), col(PaymentIntent.body))
         for name, amount, body in session.execute(asked.where(*mine)):
             reference = read_json(body).get("reference_id")

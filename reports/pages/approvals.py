@@ -103,7 +103,9 @@ def _close(row: ApprovalRequest, signed: Signature) -> ResponseReturnValue:
         connection=row.connection, until=until, as_of=as_of, reason=signed.reason, author=signed.author,
         request_id=row.id, ordered_at=signed.at, state=OrderState.ORDERED,
     )  # fmt: skip
-    return closing.start(desk.find_connection(row.connection), wanted)
+    if not closing.start(desk.find_connection(row.connection), wanted):
+        flash(translate("closing.runs_already", desk.language()), "alert")
+    return redirect(url_for("closing.show", connection=row.connection))
 
 
 def _accept_rule(row: ApprovalRequest, signed: Signature) -> None:

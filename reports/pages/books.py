@@ -101,8 +101,7 @@ def look() -> ResponseReturnValue:
             },
         )
     except UploadError as error:
-        flash(refusal(error.message, desk.language()), "alert")
-        return redirect(url_for("books.overview"))
+        return desk.refuse(refusal(error.message, desk.language()), "books.overview")
     return redirect(url_for("books.show_upload", key=upload.key))
 
 

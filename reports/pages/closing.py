@@ -1,6 +1,7 @@
 """Closing days: what to look at first and what it freezes, and how far it is while another process does it."""
 
 from datetime import date
+from urllib.parse import urlencode
 
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -28,16 +29,23 @@ blueprint = Blueprint("closing", __name__, url_prefix="/books")
 def look() -> ResponseReturnValue:
     """Show the checklist of the days up to one, and what closing them freezes, before the reader says so."""
     need(Role.FINANCE)
-    own, until = desk.find_connection(request.args.get("connection", "")), desk.day("until")
+    own, until = desk.find_connection(desk.args().get("connection", "")), desk.day("until")
     if until is None:
         raise BadQueryError("pages.choose_last_day")
     try:
         with desk.installation().store.reading() as session:
             checks, frozen = look_before_closing(session, desk.installation(), own, until=until, now=desk.now())
+            order = ordered_closing.find_order(session, own.name)
     except PeriodError as error:
         flash(refusal(error.message, desk.language()), "alert")
         return redirect(url_for("books.index", name="periods"))
-    return render_template("closing.html", own=own.name, until=until, checks=checks, frozen=frozen)
+    # What was written for an order that another process refused.
+    is_refused = order is not None and order.until == until and order.state == OrderState.REFUSED
+    before = order.reason if order is not None and is_refused else ""
+    return render_template(
+        "closing.html", own=own.name, until=until, checks=checks, frozen=frozen, before=before,
+        is_closing=request.method == "POST",
+    )  # fmt: skip
 
 
 @blueprint.post("/close")
@@ -52,11 +60,14 @@ def close() -> ResponseReturnValue:
         connection=own.name, until=until, as_of=_day_of_figures(own, until), reason=desk.form_text("reason"),
         author=desk.reader().name, person_id=desk.reader().person_id, ordered_at=desk.now(), state=OrderState.ORDERED,
     )  # fmt: skip
-    return start(own, wanted)
+    if start(own, wanted):
+        return redirect(url_for("closing.show", connection=own.name))
+    with desk.asking(urlencode({"connection": own.name, "until": until})):
+        return desk.refuse(translate("closing.runs_already", desk.language()), "closing.look")
 
 
-def start(own: Connection, wanted: ClosingOrder) -> ResponseReturnValue:
-    """Start the process that closes what is wanted, and lead to the page that shows how far it is."""
+def start(own: Connection, wanted: ClosingOrder) -> bool:
+    """Start the process that closes what is wanted; return False if another closing is under way."""
     close = available(available(desk.errands()).close)
     store = desk.installation().store
 
@@ -67,10 +78,9 @@ def start(own: Connection, wanted: ClosingOrder) -> ResponseReturnValue:
     try:
         close(own, order, desk.reader().name)
     except ErrandRefusedError:
-        flash(translate("closing.runs_already", desk.language()), "alert")
-    else:
-        desk.note("close period", f"{own.name} {wanted.until.isoformat()}")
-    return redirect(url_for("closing.show", connection=own.name))
+        return False
+    desk.note("close period", f"{own.name} {wanted.until.isoformat()}")
+    return True
 
 
 @blueprint.get("/closing/<connection>")

@@ -26,8 +26,18 @@ from reports.wording import cells, phrases
 _OF_EVERY_LIST = frozenset({"connection", "q", "sort", "columns", "size", "page", "pick", "profile", "language", "run"})
 # The columns that a list shows first, or with a full stop at the end alone until its reader chooses.
 _USUAL = {
-    "receivables": "doc_key balance days_overdue customer_name due_date currency state total",
-    "documents": "doc_key balance outcome customer_name issue_date due_date total currency",
+    "receivables": (
+        "doc_key balance days_overdue connection customer_name due_date currency state total paid credited ."
+    ),
+    "documents": (
+        "doc_key balance outcome connection customer_name issue_date due_date total currency paid credited ."
+    ),
+    "journal": "entry_id date connection entry_type description account debit credit currency .",
+    "periods": "period connection since until state closed_by closed_at reason adjustments .",
+    "cash-application": (
+        "date connection customer_name doc_type doc_folio amount currency method deposit_account payment_id payout_id ."
+    ),
+    "events": "id type connection created_at received_at source state error .",
     "payout-summary": (
         "payout_id connection status_recon payments_gross charges_gross refunds_gross refund_adjustments "
         "disputes fee_total difference payout_amount unmatched_count exceptions ."

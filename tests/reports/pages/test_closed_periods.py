@@ -179,6 +179,8 @@ def test_two_people_close_once(
         may_end.set()
     assert "Puede salir de esta página" in first
     assert "estos libros ya se están cerrando" in second
+    assert 'value="x"' in second
+    assert 'href="/books/closing/main">El cierre en curso' in second
     assert len(kept(reconciled, ClosingOrder)) == 1
 
 

@@ -1,9 +1,15 @@
 """Whatever a form is refused for, what was typed into it stands in its fields again."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import date
 from html.parser import HTMLParser
 
 from flask.testing import FlaskClient
+
+from consumer.facts.clock import utc_now
+from consumer.facts.installation import Installation
+from reconcile.runs.ordered_closing import OrderState
+from reconcile.tables.closing import ClosingOrder
 
 TYPED = "Escrito por mí & <b>dos</b>"
 # What tells a form of what another person did meanwhile.
@@ -90,10 +96,36 @@ def test_no_refused_form_loses_what_was_typed(full: FlaskClient, every_page: lis
 
 
 def _written(page: str) -> dict[str, list[str]]:
+    # Fields of a form that sends a file count too.
     reader = Forms()
-    reader.feed(page)
+    reader.feed(page.replace('enctype="multipart/form-data"', ""))
     found: dict[str, list[str]] = {}
     for _, fields, _ in reader.found:
         for name, value in fields.items():
             found.setdefault(name, []).append(value)
     return found
+
+
+def test_a_refused_upload_keeps_what_was_typed_beside_its_file(full: FlaskClient, csrf: Callable[..., str]) -> None:
+    """The kind, the account and the month stand as they were; the file is chosen again."""
+    sent = {"csrf_token": csrf(full, "/books"), "kind": "register", "connection": "main", "account": "00012345678",
+            "period": "2026-09"}  # fmt: skip
+    page = full.post("/books/look", data=sent).get_data(as_text=True)
+    assert 'class="alert"' in page
+    assert _written(page)["account"] == ["00012345678"]
+    assert _written(page)["period"] == ["2026-09"]
+    assert '<option value="register" selected>' in page
+
+
+def test_what_was_written_for_a_closing_that_was_refused_stands_in_the_next(
+    books: Installation, full: FlaskClient
+) -> None:
+    """The process that closes refuses an order a while after its form; the form of these days has its reason again."""
+    order = ClosingOrder(
+        connection="main", until=date(2026, 9, 30), as_of=None, reason=TYPED, author="ana@tienda.test",
+        ordered_at=utc_now(), state=OrderState.REFUSED,
+    )  # fmt: skip
+    with books.store.transaction() as session:
+        session.add(order)
+    page = full.get("/books/closing?connection=main&until=2026-09-30").get_data(as_text=True)
+    assert _written(page)["reason"] == [TYPED]

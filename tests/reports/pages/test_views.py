@@ -95,7 +95,7 @@ def test_a_report_is_also_a_page(client: FlaskClient) -> None:
         ("/view/receivables?as_of=2026-10-08", "1-30 50.000"),
         (
             "/view/documents",
-            "0 Pagado Comercial Ñandú, SpA 01-10-2026 31-10-2026 100.000 CLP 33 1201",
+            "0 Pagado Comercial Ñandú, SpA 01-10-2026 31-10-2026 100.000 CLP",
         ),
         ("/view/documents?from=2026-11-01", "No hay filas para estos filtros o estos días."),
         ("/view/in-transit", "Pago pi_3 07-10-2026 10:00 07-10-2026 CLP 30.000"),
@@ -136,9 +136,9 @@ def test_a_list_of_operation_is_a_page(busy: FlaskClient) -> None:
         ("/operation/runs?state=incomplete", "No hay filas para estos filtros o estos días."),
         (
             "/operation/events",
-            "evt_1 payout.succeeded prueba 08-10-2026 09:30 08-10-2026 09:30 webhook Aplicado po_1 0",
+            "evt_1 payout.succeeded 08-10-2026 09:30 08-10-2026 09:30 webhook Aplicado",
         ),
-        ("/operation/events?state=quarantined", "En cuarentena 0 no amount"),
+        ("/operation/events?state=quarantined", "En cuarentena no amount"),
         ("/operation/events?q=po_1", "1 fila ·"),
         ("/operation/events?q=refund", "1 fila ·"),
         ("/operation/conflicts", f"relectura {'a' * 64} {'c' * 64} 2"),

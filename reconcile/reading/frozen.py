@@ -201,7 +201,10 @@ def list_names(documents: DataFrame) -> DataFrame:
 
 
 def list_words(inputs: Inputs) -> frozenset[int]:
-    """Return what rows say: keys of payments, the texts of those whose keys name no document here, references."""
+    """Return what rows say: keys of payments, the texts of those whose keys name no document here, references.
+
+    The order of a document is said too: where a settled one bears it, both are meant by whoever names it.
+    """
     is_sale = inputs.items["resource_type"].isin(PAYMENT_TYPES)
     sales = inputs.items[is_sale].drop_duplicates(["resource_type", "resource_id"])
     said = read_metadata(sales["metadata"])
@@ -212,7 +215,8 @@ def list_words(inputs: Inputs) -> frozenset[int]:
         decided = places[np.isin(words, list_names(inputs.documents)["word"].to_numpy())]
         rest[decided] = False
     references = inputs.documents["ref_number"].dropna()
-    named, _ = _to_words(pd.concat([references, references.str.split().explode().astype(TEXT)], ignore_index=True))
+    parts, orders = references.str.split().explode().astype(TEXT), inputs.documents["order_ref"]
+    named, _ = _to_words(pd.concat([references, parts, orders], ignore_index=True))
     return frozenset([*words.tolist(), *named.tolist(), *_read_texts(sales[rest])])
 
 

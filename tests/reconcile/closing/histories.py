@@ -38,8 +38,8 @@ def now() -> datetime:
 class History:
     """What happened so far; `day` is today.
 
-    Where it is `distinct`, no row becomes the rival of a closed match by amount or name, which a run without a horizon
-    would take apart.
+    Where it is `distinct`, no row becomes the rival of a closed match by amount, which a run without a horizon would
+    take apart.
     """
 
     world: "World"
@@ -215,7 +215,7 @@ class History:
 
     def rename(self) -> None:
         self._set(LocalInvoice, LocalInvoice.doc_key, [self.random.choice(self.documents)], updated_at=now(),
-                  order_ref="" if self.distinct else f"PED-{self.random.randrange(1, self.number + 1):05}")  # fmt: skip
+                  order_ref=f"PED-{self.random.randrange(1, self.number + 1):05}")  # fmt: skip
 
     def vanish(self) -> None:
         payment, _ = self.random.choice(self.payments)

@@ -89,6 +89,30 @@ def test_a_number_that_closed_documents_leave_out_speaks_against_others(
         assert line["outcome"] == outcome
 
 
+def test_a_document_that_takes_the_order_of_a_closed_one_is_its_rival(
+    world: "World", bounded: Installation, main: Connection
+) -> None:
+    """The closed payment names both from now on, so it is judged again and says what a run of everything says."""
+    history = History(world, Random(1))  # noqa: S311 - repeatable trade
+    world.complete(datetime(2026, 12, 1, 6, tzinfo=UTC))
+    for number in ("1", "2"):
+        history.issue(number, 5000, rut=ANA, order=f"PED-{number}")
+        history.pay(f"pi_{number}", 5000, {"metadata": {"order_ref": f"PED-{number}"}}, ANA)
+    history.pay_out(at_bank=True)
+    history.day += timedelta(days=3)
+    history.close(bounded, main, history.day - timedelta(days=1))
+    history.day += timedelta(days=1)
+    assert run(bounded, main, as_of=history.day).is_new
+    history.age()
+    history.issue("3", 7000, rut=ANA, order="PED-1")
+    own, free = results_of(*(run(one, main, as_of=history.day, dry_run=True)
+                             for one in (bounded, without_horizon(bounded))))  # fmt: skip
+    assert (len(own.lines), len(free.lines)) == (1, 2)
+    for result in (own, free):
+        (line,) = result.lines[result.lines["resource_id"] == "pi_1"].to_dict("records")
+        assert (line["outcome"], line["match_rule"]) == ("matched", "key:order_ref:equal")
+
+
 def test_a_period_that_is_reopened_is_judged_again_aloud(
     world: "World", bounded: Installation, main: Connection
 ) -> None:

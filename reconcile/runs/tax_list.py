@@ -1,5 +1,6 @@
 """The tax control's part of the work list: the causes that are exceptions, of the months that can still be mended."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -12,7 +13,7 @@ from sqlmodel import Session, col
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.store import Turn, among, take_turn
-from reconcile.exceptions.life import ExceptionState, Seen, by_identity, merge
+from reconcile.exceptions.life import ExceptionState, Seen, by_identity, list_open, merge
 from reconcile.fiscal.calendar import is_kept, month_before
 from reconcile.fiscal.comparing import Part, Tie, Verdict
 from reconcile.fiscal.declared import find_rectified
@@ -22,11 +23,13 @@ from reconcile.fiscal.overview import Overview, keep, look_at, mark_inputs
 from reconcile.fiscal.reading import read_world
 from reconcile.fiscal.tie_out import tie_out
 from reconcile.fiscal.witnesses import Witness, World
+from reconcile.rules.at_risk import Total, add_up_risks
 from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import Finding
 from reconcile.rules.outcomes import OF_TAX, Code, Severity
 from reconcile.runs.publication import last_complete, read_exceptions, write_merge
 from reconcile.tables.books import LocalInvoice
+from reconcile.tables.runs import Run
 
 # So many months that are over are looked at, which a note or a late fee invoice may mend, and those of open exceptions.
 _MONTHS = 3
@@ -78,8 +81,18 @@ def list_tax(installation: Installation, connection: Connection, *, run_id: str,
         # One list of exceptions is merged by one at a time.
         take_turn(session, Turn.RUNS)
         seen = Seen(connection.name, run_id, as_of, utc_now(), True, judged.found)
-        known = [row for row in read_exceptions(session, connection.name, judged.found) if row.code in OF_TAX]
-        write_merge(session, merge(known, seen, could_find=judged.could_find), seen)
+        known = read_exceptions(session, connection.name, judged.found)
+        merged = merge((row for row in known if row.code in OF_TAX), seen, could_find=judged.could_find)
+        write_merge(session, merged, seen)
+        _say_risk(session, connection.name, run_id, add_up_risks(list_open(known, merged)))
+
+
+def _say_risk(session: Session, connection: str, run_id: str, at_risk: Mapping[str, Total]) -> None:
+    """Write what is at risk into the run that the list was looked at after: its figure is that of the whole list."""
+    run = session.get(Run, (connection, run_id))
+    said = {currency: total._asdict() for currency, total in at_risk.items()}
+    if run is not None and (summary := json.loads(run.summary))["value_at_risk"] != said:
+        run.summary = json.dumps(summary | {"value_at_risk": said}, sort_keys=True)
 
 
 def _judge(session: Session, connection: Connection, as_of: date) -> _Judged:

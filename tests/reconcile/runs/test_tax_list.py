@@ -22,6 +22,7 @@ from reconcile.runs.run import run
 from reconcile.runs.tax_list import list_tax
 from reconcile.tables.books import InvoiceFile, LocalInvoice
 from reconcile.tables.desk import ExceptionRow
+from reconcile.tables.runs import Run
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
@@ -85,6 +86,21 @@ def test_a_document_that_the_register_lacks_is_listed_until_it_is_there(
     assert look(date(2026, 11, 20)) == [MISSING]
     october("1", "2", at=AT.replace(day=16))
     assert look(date(2026, 11, 20)) == [(*MISSING[:-1], "resolved")]
+
+
+def test_the_run_says_what_the_whole_list_has_at_risk(
+    october: Callable[..., None], call: Callable[..., Result], world: "World", installation: Installation
+) -> None:
+    """Taxes are looked at after a run; its figure counts them as the list does, beside the two overdue documents."""
+    october("1")
+    world.complete(datetime(2026, 11, 21, 12, tzinfo=UTC))
+    for _ in range(2):
+        assert call("reconcile", "--as-of", "2026-11-20").exit_code == 0
+        with installation.store.reading() as session:
+            [summary] = [json.loads(run.summary) for run in session.exec(select(Run))]
+            listed = session.exec(select(ExceptionRow)).all()
+        assert sorted(row.code for row in listed) == ["INVOICE_NO_PAYMENT", "INVOICE_NO_PAYMENT", "SII_MISSING"]
+        assert summary["value_at_risk"] == {"CLP": {"amount": 2380, "exceptions": 3}}
 
 
 @pytest.mark.usefixtures("october")

@@ -40,6 +40,7 @@ INVOICE_KEYS = (
 HISTORY_KEYS = ("connection", "doc_key", "at", "file", "field", "before", "after")
 _AMOUNTS = ("net", "exempt", "vat", "total")
 _DIGITS_OF_A_NUMBER = 9
+_NEWEST_FIRST = col(ExceptionRow.opened_on).desc(), col(ExceptionRow.code), col(ExceptionRow.id)
 
 
 class Fact(NamedTuple):
@@ -150,8 +151,7 @@ def exceptions(session: Session, connection: str, filters: dict[str, str | None]
     for name, value in filters.items():
         if value is not None:
             mine = mine.where(getattr(ExceptionRow, name) == value)
-    order = col(ExceptionRow.opened_on).desc(), col(ExceptionRow.code), col(ExceptionRow.id)
-    return list(session.exec(mine.order_by(*order)))
+    return list(session.exec(mine.order_by(*_NEWEST_FIRST)))
 
 
 def to_exception_row(row: ExceptionRow, on: date, calendar: BankCalendar) -> Row:
@@ -216,7 +216,7 @@ def explanation(session: Session, run: Run, identity: str) -> Iterator[Fact]:
 def _exceptions_about(session: Session, connection: str, identity: str) -> Iterator[ExceptionRow]:
     mine = select(ExceptionRow).where(ExceptionRow.connection == connection)
     ids = (ExceptionRow.payout_id, ExceptionRow.resource_id, ExceptionRow.doc_key)
-    yield from session.exec(mine.where(sa.or_(*(col(column) == identity for column in ids))))
+    yield from session.exec(mine.where(sa.or_(*(col(column) == identity for column in ids))).order_by(*_NEWEST_FIRST))
 
 
 def read_closed_periods(session: Session, connection: str) -> Sequence[Period]:

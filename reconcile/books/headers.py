@@ -18,6 +18,10 @@ KNOWN_NAMES_OF_A_HEADER = 4
 # Where words are written as one: FechaEmision, RFCReceptor.
 _JOINT = re.compile(r"(?<=[a-zà-ÿ])(?=[A-ZÀ-Þ])|(?<=[A-ZÀ-Þ])(?=[A-ZÀ-Þ][a-zà-ÿ])")
 
+# What some programs write around a name: the rate of a tax, and the dots of I.V.A.
+_RATE = re.compile(r"\(?\s*\d+(?:[.,]\d+)?\s*%\s*\)?")
+_DOTTED = re.compile(r"\b(?:[^\W\d_]\.){2,}(?:[^\W\d_]\b)?")
+
 # Fields in the order in which they choose their columns; within a field the first name that the file has wins.
 Vocabulary: TypeAlias = Mapping[str, tuple[str, ...]]
 # Besides the canonical ones: a check digit on its own, a yes/no column of voided documents, further parts of totals,
@@ -49,11 +53,12 @@ SYNONYMS: Vocabulary = {
     "customer_name": (
         "razon social receptor", "razon social cliente", "nombre razon social receptor", "nombre receptor",
         "nombre o razon social del receptor", "nombre del receptor", "nombre cliente",
-        "razon social", "cliente", "nombre",
+        "nombre del cliente", "razon social del cliente", "razon social del receptor", "razon social", "cliente",
+        "nombre",
     ),
     "net": ("monto neto", "neto", "valor neto", "afecto", "monto afecto", "subtotal", "sub total"),
     "exempt": ("monto exento", "exento", "valor exento"),
-    "vat": ("monto iva", "iva", "valor iva", "iva trasladado", "total iva trasladado"),
+    "vat": ("monto iva", "iva", "valor iva", "iva trasladado", "total iva trasladado", "impuestos"),
     "total": ("monto total", "total", "valor total", "bruto", "monto bruto", "importe total", "monto"),
     "currency": ("moneda", "codigo moneda", "tipo moneda"),
     "status": ("estado", "estado documento", "estado sat", "estatus", "estado del comprobante"),
@@ -126,8 +131,9 @@ def normalise(name: str) -> str:
 
 
 def readings_of(name: str) -> tuple[str, str]:
-    """Read a column's name as it stands, and with words that were written as one put apart."""
-    return normalise(name), normalise(_JOINT.sub(" ", name))
+    """Read a column's name as it stands, and without rate and dots, words that were written as one put apart."""
+    bare = _DOTTED.sub(lambda match: match[0].replace(".", ""), _RATE.sub(" ", name))
+    return normalise(name), normalise(_JOINT.sub(" ", bare))
 
 
 def find_header(

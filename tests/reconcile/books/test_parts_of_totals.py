@@ -95,6 +95,17 @@ def test_a_list_without_exempt_amounts_may_hold_exempt_documents() -> None:
     assert reasons_of(read_text(f"{header}\n33;1;01-09-2026;1000;190;1290\n")) == [(2, "Total", "1290", reason)]
 
 
+@pytest.mark.parametrize(
+    "name", ["IVA 16%", "IVA (16%)", "IVA (16.00 %)", "I.V.A.", "I.V.A. 16%", "Impuestos", "IVA 19%"]
+)
+def test_vat_is_read_under_a_name_with_its_rate_or_dots(name: str) -> None:
+    """What such a column holds is the document's VAT, and its total is checked as under the name alone."""
+    header = f"Tipo Doc;Folio;Fecha;Neto;{name};Total"
+    assert documents_of(read_text(f"{header}\n33;1;01-09-2026;1000;190;1190\n"))[0].vat == 190
+    reason = f"the parts add up to 1190 (Neto 1000, {name} 190) and the total is 1290"
+    assert reasons_of(read_text(f"{header}\n33;1;01-09-2026;1000;190;1290\n")) == [(2, "Total", "1290", reason)]
+
+
 def test_a_list_without_net_or_vat_has_nothing_to_add_up() -> None:
     """The total alone is what payments are matched with."""
     assert documents_of(read_text("Tipo Doc;Folio;Fecha;Neto;Total\n33;1;01-09-2026;1000;1190\n"))[0].net == 1000

@@ -28,7 +28,7 @@ from reconcile.fiscal.witnesses import Complement, Fee, Paper, Payment, Said, St
 from reconcile.kept import chunks, extracts
 from reconcile.kept.records import last_run
 from reconcile.rules.inputs import DISPUTE, PAYMENT_TYPES, REFUND
-from reconcile.rules.kinds import EXEMPT_KINDS
+from reconcile.rules.kinds import CREDIT_NOTES, EXEMPT_KINDS, KINDS
 from reconcile.tables.books import InvoiceFile, LocalInvoice
 from reconcile.tables.fiscal import FiscalDocument, FiscalPayment, FiscalRelation, RegisterFile, RegisterRow
 from reconcile.tables.runs import Run
@@ -65,7 +65,7 @@ def read_world(
     xml = _read_xml(session, connection, scope, issuer)
     return World(
         terms,
-        books=_split_totals(books, [*register.papers, *xml.papers]) if connection.country_code == "cl" else books,
+        books=split_totals(books, [*register.papers, *xml.papers]) if connection.country_code == "cl" else books,
         register=register,
         link=link,
         xml=xml,
@@ -153,11 +153,12 @@ def _read_books(session: Session, connection: Connection, scope: Scope) -> Said:
     return Said(papers, session.scalar(asked))
 
 
-def _split_totals(books: Said, others: Iterable[Paper]) -> Said:
+def split_totals(books: Said, others: Iterable[Paper]) -> Said:
     """Return Chile's books with the parts of documents of which they state the total alone.
 
     They are those that register or XML state with the same total. Where neither does, an exempt kind has no VAT, and
-    all of any other that is not stated as exempt bears the general rate: nothing counts as less tax than it may be.
+    all of any other that is not stated as exempt bears the general rate. A credit note takes VAT back only if it names
+    a document that bears it: nothing counts as less tax than it may be.
     """
     known = {(paper.key, paper.total): paper for paper in others}
     return replace(books, papers=[
@@ -168,10 +169,17 @@ def _split_totals(books: Said, others: Iterable[Paper]) -> Said:
 def _split_total(paper: Paper, same: Paper | None) -> Paper:
     if same is not None:
         return paper._replace(net=same.net, exempt=same.exempt, vat=same.vat)
-    if paper.kind in EXEMPT_KINDS:
+    if paper.kind in EXEMPT_KINDS or (paper.kind in CREDIT_NOTES and not _names_taxed(paper.ref_key)):
         return paper._replace(net=0, exempt=paper.total)
     net, vat = take_tax_out(paper.total - paper.exempt, COUNTRIES["cl"].vat_percent)
     return paper._replace(net=net, vat=vat)
+
+
+def _names_taxed(ref_key: str) -> bool:
+    """Return True if a note's reference is to a document of a kind that bears VAT."""
+    _, _, rest = ref_key.partition(":")
+    kind, _, _ = rest.partition(":")
+    return kind in KINDS["cl"] and kind not in EXEMPT_KINDS
 
 
 def _key_of_reference(document: LocalInvoice) -> str:

@@ -90,8 +90,8 @@ def run_once(folder: Path) -> dict[str, Any]:
 def fill_once(installation: Installation, of_run: "_Clock") -> dict[str, float]:
     """Bring what is new into the search, as a night does, and do the rest of one that asks no provider."""
     from consumer.health.disk import check_night  # noqa: PLC0415 - a run's memory is without these
-    from reports import archive  # noqa: PLC0415
-    from reports.search import filling  # noqa: PLC0415
+    from reports import archive  # noqa: PLC0415 - as above
+    from reports.search import filling  # noqa: PLC0415 - as above
 
     connection = installation.settings.connection("main")
     clock = _Clock(server=of_run.server)

@@ -12,9 +12,9 @@ from consumer.facts.store import Store
 from consumer.facts.tables.provider import TaxInvoice
 from consumer.provider.rows import KINDS
 from reconcile.fiscal.link import drop_sums
-from reconcile.fiscal.reading import price_settled, read_periods, read_world, to_home, to_payments
+from reconcile.fiscal.reading import price_settled, read_periods, read_world, split_totals, to_home, to_payments
 from reconcile.fiscal.tie_out import tie_out
-from reconcile.fiscal.witnesses import Paper, State
+from reconcile.fiscal.witnesses import Paper, Said, State
 from reconcile.tables.books import InvoiceFile
 from reconcile.tables.fiscal import FiscalPayment, RegisterFile, RegisterRow
 
@@ -23,6 +23,26 @@ if TYPE_CHECKING:
 
 AT = datetime(2026, 11, 15, 12, tzinfo=UTC)
 ON = date(2026, 10, 5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ref_key", "exempt", "vat"),
+    [
+        ("33", "", 0, 190),
+        ("34", "", 1190, 0),
+        ("", "", 0, 190),
+        ("61", "cl:33::7", 0, 190),
+        ("61", "cl:34::7", 1190, 0),
+        ("61", "cl:801::7", 1190, 0),
+        ("61", "", 1190, 0),
+        ("56", "", 0, 190),
+    ],
+)
+def test_a_total_alone_takes_back_no_tax_that_nothing_shows(kind: str, ref_key: str, exempt: int, vat: int) -> None:
+    """A sale or debit note bears VAT unless its kind has none; a credit note only if what it mends has some."""
+    books = Said([Paper("cl:1", "sales", kind, "2026-10", total=1190, ref_key=ref_key, is_split=False)])
+    (found,) = split_totals(books, []).papers
+    assert (found.exempt, found.vat) == (exempt, vat)
 
 
 def test_a_sum_gives_way_to_its_documents() -> None:

@@ -10,6 +10,7 @@ from consumer.facts.installation import Connection
 from consumer.facts.messages import Message, translate
 from consumer.facts.tables.jobs import TickState, find_newest, to_shown
 from consumer.facts.work import ErrandRefusedError, closing_job
+from reconcile.kept.records import last_closed
 from reconcile.runs import ordered_closing
 from reconcile.runs.close_period import PeriodError, look_before_closing
 from reconcile.runs.ordered_closing import OrderState
@@ -91,6 +92,7 @@ def show(connection: str) -> ResponseReturnValue:
     with desk.installation().store.reading() as session:
         tick = find_newest(session, closing_job(own.name))
         order = ordered_closing.find_order(session, own.name)
+        period = last_closed(session, own.name)
     if tick is None and order is None:
         abort(404)
     shown = to_shown(tick, now=desk.now()) if tick is not None else {}
@@ -102,6 +104,9 @@ def show(connection: str) -> ResponseReturnValue:
             return redirect(url_for("books.period", connection=own.name, number=order.period_id))
         flash(words, "done" if order.state == OrderState.ASKED else "alert")
         return redirect(url_for("books.index", name="approvals" if order.state == OrderState.ASKED else "periods"))
+    # Its process may die after it has closed them, and a command may close them meanwhile.
+    if not is_running and order is not None and period is not None and period.until >= order.until:
+        return redirect(url_for("books.period", connection=own.name, number=period.id))
     step = str(shown["outcome"] or "") if is_running else Message("closing.process_ended").to_text()
     return render_template("closing_progress.html", own=own.name, order=order, is_running=is_running, step=step)
 

@@ -184,6 +184,31 @@ def test_two_people_close_once(
     assert len(kept(reconciled, ClosingOrder)) == 1
 
 
+@pytest.mark.parametrize("until", [30, 29])
+def test_days_that_stand_closed_are_not_said_to_be_open(
+    client: FlaskClient, reconciled: Installation, closed: int, until: int
+) -> None:
+    """An order whose process died leads to the period where its days are closed, by it or by a command meanwhile."""
+    with reconciled.store.transaction() as session:
+        session.add(ClosingOrder(connection="main", until=date(2026, 9, until), reason="x", author="ana@tienda.test",
+                                 ordered_at=utc_now(), state="ordered"))  # fmt: skip
+    answer = client.get("/books/closing/main", follow_redirects=True)
+    assert answer.request.path == f"/books/periods/main/{closed}"
+    assert "cierre de septiembre" in answer.text
+    assert "no se cerró nada" not in answer.text
+
+
+@pytest.mark.usefixtures("closed")
+def test_an_order_whose_process_died_first_says_that_nothing_was_closed(
+    client: FlaskClient, reconciled: Installation
+) -> None:
+    """Days after those that stand closed are still open, and the reader may ask again."""
+    with reconciled.store.transaction() as session:
+        session.add(ClosingOrder(connection="main", until=date(2026, 10, 1), reason="x", author="ana@tienda.test",
+                                 ordered_at=utc_now(), state="ordered"))  # fmt: skip
+    assert "no se cerró nada" in client.get("/books/closing/main").text
+
+
 def test_a_late_fact_is_explained_where_it_is_met(client: FlaskClient, closed: int, reconciled: Installation) -> None:
     """The page of a payout says that its days are closed, what was found later, and where the adjustment stands."""
     with reconciled.store.transaction() as session:

@@ -158,9 +158,11 @@ def walk(client: FlaskClient, app: Flask, **more: Any) -> dict[str, set[str]]:
     return found
 
 
-def test_no_route_shows_another_connection(group_app: Flask, login: Login) -> None:
-    """A person of one connection finds nothing of the other on any route, and an admin finds it on many."""
-    assert walk(login(group_app, BETO, PASSWORD), group_app) == {}
+def test_no_route_shows_another_connection(group_app: Flask, own: Installation, login: Login) -> None:
+    """A person of one connection finds nothing of the other on any route as viewer or finance; an admin sees all."""
+    for role in (Role.VIEWER, Role.FINANCE):
+        become(own, role)
+        assert walk(login(group_app, BETO, PASSWORD), group_app) == {}, role
     seen = walk(login(group_app), group_app)
     assert len(seen) > 60
     reached = set().union(*seen.values())
@@ -202,8 +204,12 @@ def test_a_person_finds_what_is_theirs(group_app: Flask, login: Login) -> None:
     assert client.get("/settings").get_data(as_text=True).count("provider_url") == 0
 
 
-def test_no_form_touches_another_connection(group_app: Flask, own: Installation, login: Login, csrf: Csrf) -> None:
-    """Every form that names the other connection is refused, and no row of it is added or changed."""
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.FINANCE])
+def test_no_form_touches_another_connection(
+    group_app: Flask, own: Installation, login: Login, csrf: Csrf, role: Role
+) -> None:
+    """Every form that names the other connection is refused in both roles, and no row of it changes."""
+    become(own, role)
     client = login(group_app, BETO, PASSWORD)
     token = csrf(client, "/payouts")
     before = rows_of_norte(own)
@@ -217,6 +223,11 @@ def test_no_form_touches_another_connection(group_app: Flask, own: Installation,
                 shown = answer.get_data(as_text=True).replace(path, "")
                 assert set(HIDDEN.findall(shown)) <= {"norte", "00aa00aa"}, (path, shown)
     assert rows_of_norte(own) == before
+
+
+def become(installation: Installation, role: Role) -> None:
+    with installation.store.transaction() as session:
+        session.execute(sa.text("UPDATE person SET role = :role WHERE email = :email"), {"role": role, "email": BETO})
 
 
 def rows_of_norte(installation: Installation) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from consumer.facts.columns import Column, Kind
 from consumer.facts.installation import Installation
 from consumer.facts.money import digits_of
 from consumer.facts.store import Store
+from reconcile.rules.outcomes import DEAD
 from reconcile.tables.runs import Run
 from reports.making import catalogue, windows
 from reports.queries.asking import TEXTS, Asked, Condition, Range, Speak, fold, is_meant, scale, to_moments
@@ -75,6 +76,11 @@ class Selection:
             )
             chosen = self.places.take(order.slice(start, count))
         return replace(self.report, table=self.report.table.take(chosen))
+
+    def living(self) -> "Selection":
+        """Leave out payouts that were canceled or returned, whose items another one pays again; in no order."""
+        is_dead = pc.is_in(self.report.table["status"].cast(pa.string()).take(self.places), value_set=pa.array(DEAD))
+        return replace(self, places=self.places.filter(pc.invert(is_dead).combine_chunks()), key=None)
 
     def totals(self) -> Totals:
         """Add up every column of money whose sum has a meaning, by currency."""

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -16,6 +17,7 @@ from consumer.facts.columns import Column, Kind
 from consumer.facts.messages import RefusalError, translate, word
 from consumer.facts.money import digits_of
 from consumer.facts.texts import LONGEST_CELL, fit_cell
+from reconcile.rules.outcomes import DEAD
 from reports.output.export import Profile, header
 from reports.shapes.build import CURRENCY, Report, labels
 from reports.wording.inputs import fact, format_value
@@ -183,15 +185,22 @@ def _write_parameters(
     for report in reports:
         lines.append((f"{rows}: {report.definition.title(language)}", report.table.num_rows, styles.plain))
         titles = dict(zip(report.definition.names, labels(report.definition, heads), strict=True))
-        if heads is not None and report.definition.name == "payout-summary":
+        if heads is not None and report.definition.name == "payout-summary" and "difference" in titles:
             lines.append((titles["difference"], translate("difference.means", language), styles.plain))
+        added = [(total, report)]
+        if heads is not None and report.definition.name == "payout-summary":
+            is_dead = pc.is_in(report.table["status"].cast(pa.string()), value_set=pa.array(DEAD))
+            living = replace(report, table=report.table.filter(pc.invert(is_dead)))
+            if living.table.num_rows < report.table.num_rows:
+                added.append((f"{total}, {translate('payouts.living', language).lower()}", living))
         lines.extend(
             (
-                f"{total}: {titles[column]} {currency}",
+                f"{words}: {titles[column]} {currency}",
                 Decimal(amount).scaleb(-digits_of(currency)),
                 styles.money(currency),
             )
-            for column, currency, amount in sums(report)
+            for words, some in added
+            for column, currency, amount in sums(some)
         )
     for row, (key, value, style) in enumerate(lines):
         sheet.write_string(row, 0, key, styles.head)

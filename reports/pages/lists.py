@@ -74,6 +74,8 @@ class Drawn:
     unsorted: Collection[str] = ()
     # The sums with the decisions that wait, where these change any.
     later: Mapping[str, Mapping[str, int]] | None = None
+    # The sums without payouts that came back, where these change any: their items are paid again by another.
+    living: Mapping[str, Mapping[str, int]] | None = None
     # Leads from a row to its page, and from there back to this list.
     back: str = ""
 

@@ -51,6 +51,8 @@ def index() -> ResponseReturnValue:
         drawn = lists.draw_report(
             _select(later), asked, mark=pending.on_payouts, published=None if later is published else _select(published)
         )
+        living = _select(published).living()
+        drawn = replace(drawn, living=living.totals() if len(living.places) < drawn.page.total else None)
     except NoRunError:
         drawn = lists.draw_nothing(_LIST, asked)
     status, span, box = desk.choice("status", STATUSES), desk.span(), lists.box(OF_PAYOUTS)

@@ -1,9 +1,11 @@
 """What a page shows of a payout or of what customers owe adds up in front of the reader."""
 
+import io
 import re
 from collections.abc import Callable
 from datetime import date
 
+import openpyxl
 import pytest
 import sqlalchemy as sa
 from flask.testing import FlaskClient
@@ -70,6 +72,26 @@ def test_a_row_of_the_list_adds_up(with_disputes: FlaskClient) -> None:
         ("− Contracargos perdidos", 0), ("− Comisión total", 2_410), ("+ Diferencia", 0),
         ("= Monto liquidado", 137_590),
     ]  # fmt: skip
+
+
+def test_what_came_back_is_told_apart_in_the_total(
+    reconciled: Installation, client: FlaskClient, keep_payout: Callable[..., None], take_out: Callable[..., None]
+) -> None:
+    """A payout that came back is paid again by another: page and workbook say the total without it too."""
+    with reconciled.store.transaction() as session:
+        keep_payout(session, "po_2", status="returned", status_recon="returned")
+        keep_payout(session, "po_3", status="canceled", status_recon="canceled")
+    take_out(reconciled)
+    page = text_of(client, "/payouts?columns=payout_id,payout_amount")
+    assert "Total CLP 412.770 Sin las devueltas o canceladas CLP 137.590" in page
+    assert "Sin las devueltas" not in text_of(client, "/payouts?status=closed")
+    file = client.get("/reports/payout-summary.xlsx?profile=cl&columns=payout_id,payout_amount").data
+    rows = openpyxl.load_workbook(io.BytesIO(file))["Parámetros"].iter_rows(values_only=True)
+    sums = {row[0]: row[1] for row in rows if "Monto liquidado" in str(row[0])}
+    assert sums == {
+        "Suma: Monto liquidado CLP": 412_770,
+        "Suma, sin las devueltas o canceladas: Monto liquidado CLP": 137_590,
+    }
 
 
 def test_a_row_of_a_payout_adds_up(with_disputes: FlaskClient) -> None:

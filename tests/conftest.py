@@ -64,15 +64,18 @@ def _loggers_without_memory() -> Iterator[None]:
 def _statements_compiled_once() -> Iterator[None]:
     """Let every engine find what another one of its kind compiled, as the one engine of an installation does."""
     cache: LRUCache[object, object] = LRUCache(5_000)
+
+    def share(connection: sa.Connection) -> None:
+        connection.execution_options(compiled_cache=cache)
+
+    sa.event.listen(sa.Engine, "engine_connect", share)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(
-            sa.Engine, "_compiled_cache", property(lambda _engine: cache, lambda _engine, _own: None), raising=False
-        )
         for dialect in (SQLiteDialect, PGDialect):
             # What is compiled is kept by the dialect too, and each engine has an object of its own.
             patched.setattr(dialect, "__eq__", lambda one, other: type(one) is type(other))
             patched.setattr(dialect, "__hash__", lambda one: hash(type(one)))
         yield
+    sa.event.remove(sa.Engine, "engine_connect", share)
 
 
 @pytest.fixture(autouse=True)

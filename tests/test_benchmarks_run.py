@@ -69,8 +69,8 @@ RUNS: dict[str, tuple[list[str], dict[str, int]]] = {
         {r"^filled: 1800 rows in ": 1, r"^a night of 18 new rows: ": 1, r" queries: median ": 19},
     ),
     "scale/bench_engine.py": (
-        ["--connections", "3", "--payments", "100", "--rounds", "1", "--engines", "local,processes:2,dask:1"],
-        {r"^\| (local|processes:2|dask:1) \| 3 × 100 \| 1 \| .* \| yes \| start ": 3, r"^\| \d+ \| [\d.]+ \| ": 7},
+        ["--connections", "3", "--payments", "100", "--rounds", "1", "--engines", "local,processes:1,dask:1"],
+        {r"^\| (local|processes:1|dask:1) \| 3 × 100 \| .* \| yes \| start ": 3, r"^\| \d+ \| [\d.]+ \| ": 7},
     ),
     "scale/bench_horizon.py": (
         ["--closed", "1", "--payments", "100", "--rounds", "1"],

@@ -6,8 +6,9 @@ python tests/benchmarks/scale/bench_engine.py [--connections 200] [--payments 10
 A task is what a night does after its pulls: read, rules, keep, publish. `local` does them one after another in one
 process, as `cuadre nightly` does; `processes:N` each in a process of its own, N at a time, begun in another order each
 time; `dask:N` the same two at a time, with their rules on N worker processes over TCP. Each begins with a copy of one
-SQLite file. Stages are in processor seconds of the night's process, which neighbours disturb least; what the workers
-of a cluster spend is not among them. The simulation hands the measured tasks to 1 to 64 workers with a core each.
+SQLite file, on one machine. Stages are in processor seconds of the night's process, which neighbours disturb least; what
+the workers of a cluster spend is not among them. The simulation hands the tasks of `processes:1`, and of no other
+engine, to 1 to 64 workers with a core each.
 """
 
 import argparse
@@ -51,6 +52,8 @@ ROOT = Path(__file__).resolve().parents[3]
 STAGES = ("read", "rules", "keep", "publish")
 ENGINES = "local,processes:1,processes:2,processes:3,processes:7,dask:1,dask:2"
 SIMULATED = (1, 2, 4, 8, 16, 32, 64)
+# One night at a time, each in a process of its own: what a worker with a core of its own would take.
+OF_SIMULATION = "processes:1"
 # As many nights as are simulated, of the measured ones in turn.
 NIGHTS = 200
 # How many nights wait for a cluster at a time.
@@ -240,7 +243,7 @@ def show(engine: str, rounds: Sequence[Round], count: int, payments: int, first:
     )
     identical = "yes" if {one.digest for one in rounds} == {first} else "NO"
     rows = f"{count} × {payments:,}"
-    cells = (engine, rows, "1", spread, f"{at_once} × {median(peaks):.0f} MB", identical, ", ".join(middles))
+    cells = (engine, rows, spread, f"{at_once} × {median(peaks):.0f} MB", identical, ", ".join(middles))
     print(f"| {' | '.join(cells)} |")
 
 
@@ -248,7 +251,7 @@ def show_simulation(tasks: Sequence[Task]) -> None:
     serial = sum(task.stages["publish"] for task in tasks) / sum(task.seconds for task in tasks)
     times = sorted(task.seconds for task in tasks)
     spread = f"{median(times):.2f} ({times[0]:.2f}–{times[-1]:.2f})"
-    print(f"\nA night: {spread} processor s, of which {serial:.0%} publish\n")
+    print(f"\nA night of {OF_SIMULATION}: {spread} processor s, of which {serial:.0%} publish\n")
     print(
         "| workers | s, one writer at a time | speed-up | s, writers side by side | speed-up |\n|---|---|---|---|---|"
     )
@@ -287,13 +290,14 @@ def main() -> None:
                 rounds.append(measure(engine, folder, names))
                 shutil.rmtree(folder)
     first = next(iter(found.values()))[0].digest
-    print("| engine | rows | machines | seconds | memory | identical | processor s of a night, median |")
-    print("|---|---|---|---|---|---|---|")
+    print("| engine | rows | seconds | memory | identical | processor s of a night, median |")
+    print("|---|---|---|---|---|---|")
     for engine, rounds in found.items():
         show(engine, rounds, asked.connections, asked.payments, first)
-    # One at a time: their times are those of a core that has nothing else to do.
-    alone = found.get("processes:1") or next(iter(found.values()))
-    show_simulation([task for one in alone for task in one.tasks])
+    if OF_SIMULATION in found:
+        show_simulation([task for one in found[OF_SIMULATION] for task in one.tasks])
+    else:
+        print(f"\nNothing is simulated: {OF_SIMULATION} is not among the engines.")
 
 
 def work_here(folder: Path, count: int, names: Sequence[str], cluster: str | None) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from consumer.facts.messages import Message
 from reconcile.books.cells import Row, Sheet, SheetError
 from reconcile.books.page_tables import is_spreadsheet_xml, is_web_page, page_sheets, spreadsheet_xml_sheets
-from reconcile.books.workbooks import old_workbook_sheets, workbook_sheets
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -38,6 +37,8 @@ def read_sheets(content: bytes) -> Iterator[Sheet]:
     Where quotation marks keep the likely separator from cutting it, that is said after the ways that worked.
     """
     if content.startswith((_ZIP, _OLD_WORKBOOK)):
+        from reconcile.books.workbooks import old_workbook_sheets, workbook_sheets  # noqa: PLC0415 - slow to load
+
         yield from workbook_sheets(content) if content.startswith(_ZIP) else old_workbook_sheets(content)
         return
     beginning = beginning_of(content)

@@ -6,8 +6,8 @@ python tests/benchmarks/scale/bench_engine.py [--connections 200] [--payments 10
 A task is what a night does after its pulls: read, rules, keep, publish. `local` does them one after another in one
 process, as `cuadre nightly` does; `processes:N` each in a process of its own, N at a time, begun in another order each
 time; `dask:N` the same two at a time, with their rules on N worker processes over TCP. Each begins with a copy of one
-SQLite file, on one machine. Stages are in processor seconds of the night's process, which neighbours disturb least; what
-the workers of a cluster spend is not among them. The simulation hands the tasks of `processes:1`, and of no other
+SQLite file, on one machine. Stages are in processor seconds of the night's process, which neighbours disturb least;
+what the workers of a cluster spend is not among them. The simulation hands the tasks of `processes:1`, and of no other
 engine, to 1 to 64 workers with a core each.
 """
 

@@ -29,6 +29,7 @@ DOORS = {
         "consumer.facts",
         "reconcile.tables",
         "reconcile.kept.chunks",
+        "reconcile.kept.day_end",
         "reconcile.kept.extracts",
         "reconcile.kept.records",
         "reconcile.kept.snapshots",

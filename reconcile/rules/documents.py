@@ -1,5 +1,6 @@
 """The merchant's documents to be paid, oldest due first: what they claim, their notes, their windows and re-issues."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from reconcile.rules.columns import (
     Mask,
     Texts,
     Words,
+    are_in,
     share_texts,
     shift_days,
     sort_rows,
@@ -123,13 +125,11 @@ def find_customers(frame: DataFrame, rules: RuleSet) -> Series:
 
 def to_books(frame: DataFrame, codes: tuple[Ints, Ints], inputs: Inputs) -> Books:
     currency, customer = codes
-    kinds = frame["doc_type"].str.upper()
-    is_void = frame["status"].str.strip().str.lower().isin(VOID_STATES).to_numpy(dtype=bool)
-    is_note = kinds.isin(CREDIT_NOTES).to_numpy(dtype=bool)
-    claims = ~is_note & ~kinds.isin(NO_CLAIMS).to_numpy(dtype=bool)
+    is_void = _are_void(frame)
+    claims = are_claims(frame["doc_type"])
     total = frame["total"].to_numpy(dtype=np.int64)
     links = _link(frame)
-    notes = _group_notes(links, frame, is_note & ~is_void, currency)
+    notes = _group_notes(links, frame, currency)
     credited = np.zeros(len(frame), dtype=np.int64)
     for doc, written in notes.items():
         credited[doc] = sum(note.amount for note in written)
@@ -151,10 +151,33 @@ def to_books(frame: DataFrame, codes: tuple[Ints, Ints], inputs: Inputs) -> Book
         since=to_day_numbers(shift_days(frame["issue_date"], -rules.days_before_issue, calendar)),
         until=to_day_numbers(shift_days(frame["due_on"], rules.days_after_due, calendar)),
         notes=notes,
-        reissues=_group_reissues(links, claims & ~kinds.isin(DEBIT_NOTES).to_numpy(dtype=bool)),
+        reissues=_group_reissues(links, claims & ~_are_of(frame["doc_type"], DEBIT_NOTES)),
         credited=credited,
         numbers=inputs.numbers,
     )
+
+
+def are_claims(doc_types: Series) -> Mask:
+    """Return which kinds of documents can be paid."""
+    return ~_are_of(doc_types, CREDIT_NOTES) & ~_are_of(doc_types, NO_CLAIMS)
+
+
+def _are_of(doc_types: Series, kinds: Collection[str]) -> Mask:
+    return are_in(doc_types.str.upper(), kinds)
+
+
+def _are_void(frame: DataFrame) -> Mask:
+    return are_in(frame["status"].str.strip().str.lower(), VOID_STATES)
+
+
+def find_notes(documents: DataFrame) -> DataFrame:
+    """Return what valid credit notes take from documents: the document, the note's day and its part."""
+    frame = documents.reset_index(drop=True)
+    notes = _group_notes(_link(frame), frame, pd.factorize(frame["currency"])[0])
+    keys = frame["doc_key"].to_numpy(dtype=object)
+    rows = [(keys[doc], int(note.day), note.amount) for doc, written in notes.items() for note in written]
+    found = DataFrame(rows, columns=["doc_key", "day", "amount"]).astype({"amount": "int64"})
+    return found.assign(day=pd.to_datetime(found["day"], unit="D"))
 
 
 def _link(frame: DataFrame) -> DataFrame:
@@ -196,11 +219,12 @@ def _list_references(frame: DataFrame) -> DataFrame:
     return refs.assign(kind=refs["kind"].astype(TEXT), line=np.arange(len(refs)))
 
 
-def _group_notes(links: DataFrame, frame: DataFrame, is_note: Mask, currency: Ints) -> dict[int, list[Note]]:
-    """Return the notes on each document; of one on several, each has its part by their totals."""
+def _group_notes(links: DataFrame, frame: DataFrame, currency: Ints) -> dict[int, list[Note]]:
+    """Return the valid notes on each document; of one on several, each has its part by their totals."""
     grouped: dict[int, list[Note]] = {}
     if links.empty:
         return grouped
+    is_note = _are_of(frame["doc_type"], CREDIT_NOTES) & ~_are_void(frame)
     days, totals = to_day_numbers(frame["issue_date"]), frame["total"].to_numpy(dtype=np.int64)
     written = links[is_note[links["source"].to_numpy(dtype=np.int64)]].sort_values(["source", "target"])
     for source, named in written.groupby("source")["target"]:

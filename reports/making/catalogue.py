@@ -219,22 +219,30 @@ def _control(source: Source) -> Iterable[Row]:
 
 
 def _balances(source: Source) -> tuple[list[Row], list[Row]]:
-    """Add up what customers owe, and apart from it what they paid too much."""
-    sides: tuple[list[Row], list[Row]] = ([], [])
+    owed: list[Row] = []
+    too_much: list[Row] = []
     for run in frames.in_order(source.runs):
         table = extracts.read(source.session, run, chunks.RECEIVABLE, ["currency", "balance"])
-        for side, is_meant in zip(sides, (pc.greater, pc.less), strict=True):
-            sums = table.filter(is_meant(table["balance"], 0)).group_by("currency").aggregate([("balance", "sum")])
-            named = ({"currency": row["currency"], "balance": row["balance_sum"]} for row in sums.to_pylist())
-            side += [{"connection": run.connection, **row} for row in named]
-    return sides
+        own, more = split_balances(run.connection, table)
+        owed, too_much = owed + own, too_much + more
+    return owed, too_much
+
+
+def split_balances(connection: str, owed: pa.Table) -> tuple[list[Row], list[Row]]:
+    """Add up what customers of a connection owe, and apart from it what they paid too much."""
+    parts = (owed.filter(is_meant(owed["balance"], 0)) for is_meant in (pc.greater, pc.less))
+    due, too_much = (sum_by_currency(connection, part, "balance") for part in parts)
+    return due, too_much
+
+
+def sum_by_currency(connection: str, table: pa.Table, name: str) -> list[Row]:
+    sums = table.group_by("currency").aggregate([(name, "sum")]).to_pylist()
+    return [{"connection": connection, "currency": row["currency"], name: row[f"{name}_sum"]} for row in sums]
 
 
 def _sums(source: Source, kind: str, name: str) -> Iterator[Row]:
     for run in frames.in_order(source.runs):
-        table = extracts.read(source.session, run, kind, ["currency", name])
-        for row in table.group_by("currency").aggregate([(name, "sum")]).to_pylist():
-            yield {"connection": run.connection, "currency": row["currency"], name: row[f"{name}_sum"]}
+        yield from sum_by_currency(run.connection, extracts.read(source.session, run, kind, ["currency", name]), name)
 
 
 def _transfers(source: Source) -> Iterable[Row]:

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -14,28 +15,32 @@ from consumer.facts.columns import Kind, to_columns
 from consumer.facts.installation import Connection, Installation
 from reconcile.desk import attachments
 from reconcile.desk.archive import FILES
-from reconcile.kept import snapshots
+from reconcile.kept import day_end, snapshots
 from reconcile.kept.records import read_closed_periods
 from reconcile.tables.closing import EXCEPTION, ClosedFigure, Period
 from reconcile.tables.desk import Attachment, Decision, ExceptionChange
 from reconcile.tables.runs import Run
 from reports.directory import LISTINGS
 from reports.making import catalogue
+from reports.making.control import Books, control
 from reports.output import files
 from reports.output.files import Shape
 from reports.queries import frames
 from reports.queries.listing import Wanted, to_row
 from reports.queries.query import Query, Source
-from reports.shapes.build import Report, to_table
+from reports.shapes.build import Report, from_columns, in_transit, receivables, to_table
 from reports.shapes.definitions import Definition, definition_of
 from reports.shapes.spans import WHOLE, Row, Span
 
 _RUNS = "run "
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Month:
-    """A closed period with the run it rests on, in one view of the database."""
+    """A closed period with the run it rests on, in one view of the database.
+
+    What is a state is that of the last day of the period; exceptions and payouts are as the run's day found them.
+    """
 
     installation: Installation
     session: Session
@@ -47,6 +52,22 @@ class Month:
     def span(self) -> Span:
         return Span(self.period.since, self.period.until)
 
+    @cached_property
+    def owed(self) -> day_end.Owed:
+        """What was open on documents on the last day."""
+        folder, period = self.installation.settings.files_dir, self.period
+        return day_end.read_owed(self.session, folder, self.run, period.until, period.ends_at)
+
+    @cached_property
+    def in_transit(self) -> pa.Table:
+        """What waited for a payout on the last day."""
+        return day_end.read_transit(self.session, self.run, self.period.until)
+
+    @cached_property
+    def balances(self) -> Mapping[str, tuple[int, int]]:
+        """What the provider owed before the first day and after the last one, by currency."""
+        return day_end.read_balances(self.session, self.run, self.period.since, self.period.until)
+
     def source(self, name: str) -> Source:
         query = Query(name, (self.connection,), today=self.run.as_of, span=self.span, as_of=self.run.as_of)
         return Source(self.session, [self.run], query, self.run.as_of, self.installation)
@@ -56,8 +77,23 @@ class Month:
         own = {"connection": self.connection.name}
         currency = catalogue.currency_of(definition, (self.connection,))
         table = to_table(definition, ({**own, **row} for row in rows), currency=currency)
+        return self._report(definition, table, self.run.as_of)
+
+    def build_state(self, name: str, rows: pa.Table) -> Report:
+        """Build a report of the catalogue that says how things stood on the last day."""
+        definition = definition_of(name)
+        return self._report(definition, from_columns(definition, [(self.connection.name, rows)]), self.period.until)
+
+    def _report(self, definition: Definition, table: pa.Table, as_of: date) -> Report:
         facts = catalogue.facts_of(self.source(definition.name).query, [self.run])
-        return Report(definition, table, self.span, self.run.as_of, facts=facts)
+        return Report(definition, table, self.span, as_of, facts=facts)
+
+    def find_exceptions(self) -> Iterator[Row]:
+        """Read the work list as it stood when the period was closed, without what happened after its last day."""
+        figure = ClosedFigure
+        asked = select(figure.words).where(figure.period_id == self.period.id, figure.kind == EXCEPTION)
+        rows = (_to_exception(msgspec.json.decode(words)) for words in self.session.exec(asked))
+        return (row for row in rows if row["fact_on"] <= self.period.until)
 
     def is_of_this_closing(self, at: datetime) -> bool:
         """Return True for a moment after the closing before this one, up to this one."""
@@ -74,12 +110,32 @@ def _of_catalogue(month: Month, name: str) -> Report:
 
 
 def _exceptions(month: Month, name: str) -> Report:
-    """Build the work list as it stood when the period was closed."""
-    figure = ClosedFigure
-    asked = select(figure.words).where(figure.period_id == month.period.id, figure.kind == EXCEPTION)
-    rows = (_to_exception(msgspec.json.decode(words)) for words in month.session.exec(asked))
-    definition = definition_of(name)
-    return month.build(definition, catalogue.age_exceptions(month.source(name), rows))
+    return month.build(definition_of(name), catalogue.age_exceptions(month.source(name), month.find_exceptions()))
+
+
+def _receivables(month: Month, name: str) -> Report:
+    due_days = month.source(name).due_days[month.connection.name]
+    return month.build_state(name, receivables(month.owed.documents, due_days, as_of=month.period.until))
+
+
+def _in_transit(month: Month, name: str) -> Report:
+    calendar = month.source(name).calendars[month.connection.name]
+    return month.build_state(name, in_transit(month.in_transit, calendar, as_of=month.period.until))
+
+
+def _control(month: Month, name: str) -> Report:
+    """Tie the tables of the archive: sums of the period's days, and what stood open on its last one."""
+    own = {"connection": month.connection.name}
+    sums = frames.figure_rows(month.session, [month.run], month.span)
+    figures = [row for row in sums if row["source"] != "documents"]
+    figures += [
+        {**own, "source": "documents", "name": "balance", "currency": currency, "amount": amount}
+        for currency, amount in month.owed.balances.items()
+    ]
+    owed, too_much = catalogue.split_balances(own["connection"], month.owed.documents)
+    waiting = catalogue.sum_by_currency(own["connection"], month.in_transit, "amount_signed")
+    closing = [{**own, "currency": currency, "closing": end} for currency, (_, end) in month.balances.items()]
+    return month.build(definition_of(name), control(Books(figures, owed, too_much, waiting, closing)))
 
 
 _DAYS = tuple(column.name for column in definition_of("exceptions").columns if column.kind is Kind.DATE)
@@ -189,11 +245,11 @@ TABLES: Mapping[str, Callable[[Month, str], Report]] = {
     "decisions": _decisions,
     "exception-history": _history,
     "exception-files": _files,
-    "receivables": _of_catalogue,
-    "in-transit": _of_catalogue,
+    "receivables": _receivables,
+    "in-transit": _in_transit,
     "clearing-rollforward": _of_catalogue,
     "bank": _bank,
-    "control": _of_catalogue,
+    "control": _control,
 }
 
 

@@ -9,10 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from consumer.facts.messages import translate, word
-from reconcile.kept.records import read_summary
+from reconcile.rules.at_risk import Stake, add_up_risks
 from reports.making.control import SIDES
 from reports.packs.contents import Month
-from reports.queries import run_history
 from reports.queries.names import name_merchant
 from reports.shapes import notation
 from reports.shapes.build import Report
@@ -54,10 +53,6 @@ class Figures:
         elif name == "receivables":
             for side, is_meant in zip(SIDES, (pc.greater, pc.less), strict=True):
                 self._add(side, _sum(table.filter(is_meant(table["balance"], 0)), "balance"))
-        elif name == _ROLLFORWARD:
-            for row in table.select(["currency", "opening", "closing"]).to_pylist():
-                self.amounts["opening"].setdefault(row["currency"], row["opening"])
-                self.amounts["closing"][row["currency"]] = row["closing"]
         elif name == "exceptions":
             self.open = _count(report, "severity", table.filter(pc.equal(table["state"], "open")))
         elif name == "control":
@@ -101,7 +96,9 @@ def draw(month: Month, figures: Figures, page: Page) -> bytes:
     language = page.language
     paper = Paper(translate("month.title", language), language=language, at=month.period.closed_at)
     paper.facts(_say_period(month, language))
-    _draw_amounts(paper, figures, language)
+    for currency, (opening, closing) in month.balances.items():
+        figures.amounts["opening"][currency], figures.amounts["closing"][currency] = opening, closing
+    _draw_amounts(paper, month, figures, language)
     paper.heading(translate("month.controls", language))
     paper.facts(_say_controls(month, figures, page))
     paper.heading(translate("month.files", language))
@@ -140,8 +137,9 @@ def _say_period(month: Month, language: str) -> list[tuple[str, str]]:
     ]
 
 
-def _draw_amounts(paper: "Paper", figures: Figures, language: str) -> None:
-    """Write what was paid out, and what was still to come, by currency."""
+def _draw_amounts(paper: "Paper", month: Month, figures: Figures, language: str) -> None:
+    """Write what was paid out, and what was still to come on the last day, by currency."""
+    until, as_of = (notation.format_date(on, language) for on in (month.period.until, month.run.as_of))
     standing = (f"{word('status', name, language)} {count}" for name, count in sorted(figures.payouts.items()))
     blocks = {
         title_of(_PAYOUTS, language): [(name, label_of(_PAYOUTS, name, language)) for name in SUMS],
@@ -153,13 +151,15 @@ def _draw_amounts(paper: "Paper", figures: Figures, language: str) -> None:
         title_of("receivables", language): [(name, label_of("receivables", name, language)) for name in SIDES],
     }
     for title, names in blocks.items():
-        paper.heading(title)
+        is_payouts = title == title_of(_PAYOUTS, language)
+        paper.heading(title if is_payouts else translate("month.as_of", language, title=title, day=until))
         currencies = sorted({currency for name, _ in names for currency in figures.amounts[name]})
         rows = [[label, *(_write(figures.amounts[name], one, language) for one in currencies)] for name, label in names]
         if currencies:
             paper.figures(rows, ["", *currencies])
-        if title == title_of(_PAYOUTS, language):
-            paper.note(" · ".join((translate("month.payouts", language, count=figures.rows[_PAYOUTS]), *standing)))
+        if is_payouts:
+            counted = translate("month.payouts", language, count=figures.rows[_PAYOUTS], day=as_of)
+            paper.note(" · ".join((counted, *standing)))
 
 
 def _write(amounts: Amounts, currency: str, language: str) -> str:
@@ -169,10 +169,12 @@ def _write(amounts: Amounts, currency: str, language: str) -> str:
 def _say_controls(month: Month, figures: Figures, page: Page) -> list[tuple[str, str]]:
     language = page.language
     found = (f"{word('severity', one, language)} {figures.open[one]}" for one in _SEVERITIES if one in figures.open)
-    risk = sorted(run_history.at_risk(read_summary(month.run)).items())
+    still_open = (row for row in month.find_exceptions() if row["state"] == "open")
+    risk = sorted(add_up_risks(Stake(*(row[name] for name in Stake._fields)) for row in still_open).items())
+    until, as_of = (notation.format_date(on, language) for on in (month.period.until, month.run.as_of))
     sums = (f"{notation.format_amount(total.amount, currency, language)} {currency}" for currency, total in risk)
     return [
-        (translate("month.open", language), " · ".join(found) or "0"),
+        (translate("month.open", language, until=until, day=as_of), " · ".join(found) or "0"),
         (translate("month.at_risk", language), " · ".join(sums) or "0"),
         (
             title_of("control", language),

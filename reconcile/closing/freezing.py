@@ -141,7 +141,7 @@ class _Freezing:
     def write_layer(self, frozen: DataFrame, result: Result) -> str:
         """Write the settled rows as they were published, for whoever reads a run that leaves them out."""
         layer = name_layer(self.run_id, self.number)
-        for chunk in pack_layer(frozen, result, self.view.settled.hidden):
+        for chunk in pack_layer(frozen, result, self.view.settled):
             with self._step() as session:
                 row = {"connection": self._name, "run_id": layer} | chunk
                 put(session.connection(), ResultChunk, row, keys=("connection", "run_id", "kind", "number"))

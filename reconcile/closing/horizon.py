@@ -64,7 +64,7 @@ from reconcile.tables.fiscal import FiscalDocument, FiscalPayment
 # No transaction lasts so long, so none that began before a view is written after what the next run reads.
 OVERLAP = timedelta(hours=1)
 # Another way to freeze makes every horizon be frozen anew.
-_FORMAT = 3
+_FORMAT = 4
 ROWS: Schema = {"kind": TEXT, "key": TEXT, "part": TEXT, "cell": MONEY, "digest": MONEY}
 NAMES: Schema = {"word": MONEY, "cell": MONEY}
 _ADDED = ("items", "documents", "fees", "unknown_customers")

@@ -33,6 +33,9 @@ from reconcile.rules.outcomes import APPLIED, CLOSED, DEAD, LOST, Code, Document
 _DONE = frozenset({*APPLIED, Outcome.REFUND, Outcome.ADJUSTMENT})
 _PAID = (DocumentOutcome.PAID, DocumentOutcome.CREDITED)
 _STANDING = (Recon.CLOSED, Recon.NO_BANK)
+# A cell's number is its day in the upper bits and a digest in these.
+_DIGEST_BITS = 47
+_LAST_DAY = 2**16 - 1
 
 
 class Frozen(NamedTuple):
@@ -75,10 +78,11 @@ def freeze(inputs: Inputs, result: Result, until: date) -> Frozen:
             break
         payouts -= pinned
     cells = np.full(len(rows), CARRIED, dtype=np.int64)
-    cells[settled] = _number_cells(rows[settled], nodes.component[settled])
+    days = _find_days(nodes, inputs)
+    cells[settled] = _number_cells(rows[settled], nodes.component[settled], days[settled])
     is_payout = ((rows["kind"] == PAYOUT) & rows["key"].isin(payouts)).to_numpy(dtype=bool)
     cells[is_payout] = OF_PAYOUT
-    months = np.where(settled, _find_months(nodes, inputs), 0)
+    months = np.where(settled, _to_months(days), 0)
     frozen = rows.assign(cell=cells, month=months)[(rows["kind"] != PAYOUT) | is_payout]
     every = pd.concat([frozen, _list_deposits(payouts, result)], ignore_index=True)
     own = frozen[(frozen["kind"] == DOCUMENT) & (frozen["cell"] > CARRIED)].set_index("key")["cell"]
@@ -86,12 +90,16 @@ def freeze(inputs: Inputs, result: Result, until: date) -> Frozen:
     return Frozen(every, _name_cells(own, documents), list_stretches(documents))
 
 
-def _number_cells(rows: DataFrame, components: Ints) -> Ints:
-    """Return for each row the number of its cell: the digest of the first of its keys, above those that mean none."""
+def _number_cells(rows: DataFrame, components: Ints, days: Ints) -> Ints:
+    """Return for each row the number of its cell: its day, then the digest of the first of its keys.
+
+    So cells of about the same days lie in few chunks, and a chunk tells by its first and last cell what it may hold.
+    """
     keys = DataFrame({"component": components, "name": rows["kind"] + " " + rows["key"] + " " + rows["part"]})
     first = keys.groupby("component")["name"].min()
-    digests = pd.util.hash_pandas_object(first, index=False).to_numpy() >> np.uint64(1)
-    return np.maximum(digests.astype(np.int64), 1)[np.searchsorted(first.index.to_numpy(), components)]
+    digests = pd.util.hash_pandas_object(first, index=False).to_numpy() >> np.uint64(64 - _DIGEST_BITS)
+    own = digests.astype(np.int64)[np.searchsorted(first.index.to_numpy(), components)]
+    return (np.clip(days, 1, _LAST_DAY) << _DIGEST_BITS) | own
 
 
 def _list_deposits(payouts: Collection[str], result: Result) -> DataFrame:
@@ -103,14 +111,21 @@ def _list_deposits(payouts: Collection[str], result: Result) -> DataFrame:
     return deposits.assign(cell=OF_PAYOUT, month=0, part=deposits["key"].map(days).fillna("").astype(TEXT))
 
 
-def _find_months(nodes: _Nodes, inputs: Inputs) -> Ints:
-    """Return for each row the month of the newest item or document that hangs together with it."""
+def _find_days(nodes: _Nodes, inputs: Inputs) -> Ints:
+    """Return for each row the day of the newest item or document that hangs together with it, counted from 1970."""
     dated = pd.concat([inputs.items["occurred_at"].dt.tz_convert(None), inputs.documents["issue_date"]])
-    own = (dated.dt.year * 100 + dated.dt.month).fillna(0).to_numpy(dtype=np.int64)
+    own = dated.to_numpy(dtype="datetime64[D]").astype(np.int64)
+    own[dated.isna().to_numpy()] = 0
     newest = np.zeros(int(nodes.component.max(initial=-1)) + 1, dtype=np.int64)
     # Items and documents are the first rows, in this order.
     np.maximum.at(newest, nodes.component[: len(own)], own)
     return newest[nodes.component]
+
+
+def _to_months(days: Ints) -> Ints:
+    """Return the month of each day as a number such as 202611."""
+    months = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+    return (1970 + months // 12) * 100 + months % 12 + 1
 
 
 def list_stretches(documents: DataFrame) -> DataFrame:

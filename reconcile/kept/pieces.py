@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from reconcile.kept import stored
-from reconcile.kept.stored import CELL, DAY_OF, HIDDEN, LINE, ORDER, PAYOUT, SETTLED, Named, day_masks, filter_rows
+from reconcile.kept.stored import BOUNDS, CELL, DAY_OF, HIDDEN, LINE, ORDER, PAYOUT, Named, day_masks, filter_rows
 from reconcile.rules.inputs import DISPUTE
 from reconcile.tables.closing import FrozenRow, Horizon
 from reconcile.tables.runs import ResultChunk
@@ -48,7 +48,7 @@ class Place(NamedTuple):
     undated: int
 
 
-class _Bounds(NamedTuple):
+class Bounds(NamedTuple):
     """The first and the last cell of a chunk of a layer, and how many lines of disputes it has."""
 
     first: int
@@ -83,7 +83,7 @@ class Rows:
     layers: tuple[str, ...] = field(init=False)
     _load: Callable[[str, int, tuple[str, ...] | None], pa.Table] = field(init=False)
     _payouts: pa.Array | None = field(default=None, init=False)
-    _bounds: dict[str, dict[int, _Bounds]] = field(default_factory=dict, init=False)
+    _bounds: dict[str, dict[int, Bounds]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.layers = () if self.is_own or self.kind not in ORDER else tuple(self.run.layers.split())
@@ -209,11 +209,11 @@ class Rows:
         bounds = self._bounds_of(place)
         return bool(np.searchsorted(cells, bounds.first) < np.searchsorted(cells, bounds.last, side="right"))
 
-    def _bounds_of(self, place: Place) -> _Bounds:
+    def _bounds_of(self, place: Place) -> Bounds:
         if place.owner not in self._bounds:
-            tables = stored.read_all(self.session, self.run, place.owner, SETTLED, ["of", "number", *_Bounds._fields])
+            tables = stored.read_all(self.session, self.run, place.owner, BOUNDS)
             rows = (row for table in tables for row in table.to_pylist() if row["of"] == self.kind)
-            found = {row["number"]: _Bounds(row["first"], row["last"], row["disputes"]) for row in rows}
+            found = {row["number"]: Bounds(row["first"], row["last"], row["disputes"]) for row in rows}
             self._bounds[place.owner] = found
         return self._bounds[place.owner][place.number]
 

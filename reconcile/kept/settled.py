@@ -5,7 +5,7 @@ what each chunk adds up to, so that a night does not read them again.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import pandas as pd
@@ -17,8 +17,8 @@ from sqlmodel import Session, col
 
 from consumer.facts.store import Row, put
 from reconcile.kept import packing, stored
-from reconcile.kept.pieces import NOTHING_HIDDEN, Piece, Rows
-from reconcile.kept.stored import CELL, DOCUMENT, HIDDEN, LINE, PAYOUT, SETTLED
+from reconcile.kept.pieces import NOTHING_HIDDEN, Bounds, Piece, Rows
+from reconcile.kept.stored import BOUNDS, CELL, DOCUMENT, HIDDEN, LINE, PAYOUT, SETTLED
 from reconcile.rules import inputs
 from reconcile.rules.inputs import DISPUTE, OF_DOCUMENTS, SUMMARY, Result, empty_frame, to_types
 from reconcile.tables.closing import Horizon
@@ -27,17 +27,20 @@ from reconcile.tables.runs import ResultChunk, Run
 _MARK = "+"
 _ALIKE = ["payout_id", "resource_type", "resource_subtype", "currency", "local_date", "outcome"]
 _SUMMED = [name for name in inputs.SETTLED_ROWS if name not in (*_ALIKE, "count")]
-_SUMS = {**inputs.SETTLED_ROWS, "of": inputs.TEXT, "number": inputs.COUNT, "first": inputs.COUNT, "last": inputs.COUNT,
-         "disputes": inputs.COUNT}  # fmt: skip
+_SUMS = {**inputs.SETTLED_ROWS, "of": inputs.TEXT, "layer": inputs.COUNT, "number": inputs.COUNT}
 _READ = ("line", *_ALIKE, *_SUMMED)
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What a run left out: settled payouts as they were, sums of all other rows; the layers, and what they hide."""
+    """What a run left out: settled payouts as they were, sums of all other rows; the layers, and what they hide.
+
+    `sums` are the same sums chunk by chunk, for the layer that the run may write.
+    """
 
     payouts: DataFrame = field(default_factory=lambda: empty_frame(SUMMARY))
     rows: DataFrame = field(default_factory=lambda: empty_frame(inputs.SETTLED_ROWS))
+    sums: DataFrame = field(default_factory=lambda: empty_frame(_SUMS))
     layers: tuple[str, ...] = ()
     hidden: pa.Table = field(default_factory=lambda: NOTHING_HIDDEN)
 
@@ -83,35 +86,37 @@ def read_settled(
 ) -> Settled:
     """Return what a run leaves out, of which `closed` are the payouts: read again only where a layer hides rows."""
     run = _ToCome(connection, " ".join(layers))
-    found = [frame for kind in (LINE, DOCUMENT) for frame in _read_sums(Rows(session, run, kind, hidden=hidden))]
-    rows = to_types(pd.concat([empty_frame(inputs.SETTLED_ROWS), *found], ignore_index=True), inputs.SETTLED_ROWS)
-    tables = [table for layer in layers for table in stored.read_all(session, run, layer, PAYOUT)]
-    payouts = to_types(_to_frame(pa.concat_tables(tables, promote_options="permissive")), SUMMARY)
-    newest = payouts[payouts["payout_id"].isin(closed)].drop_duplicates("payout_id", keep="last")
-    ordered = newest.sort_values(["created_at_utc", "payout_id"], ignore_index=True)
-    return Settled(ordered, rows, tuple(layers), hidden)
+    known, payouts = (_read_newest(session, run, kind) for kind in (SETTLED, PAYOUT))
+    found = [sums for kind in (LINE, DOCUMENT) for sums in _correct(Rows(session, run, kind, hidden=hidden), known)]
+    sums = to_types(pd.concat([empty_frame(_SUMS), *found], ignore_index=True), _SUMS)
+    standing = to_types(payouts[payouts["payout_id"].isin(closed)], SUMMARY)
+    ordered = standing.sort_values(["created_at_utc", "payout_id"], ignore_index=True)
+    return Settled(ordered, sums[[*inputs.SETTLED_ROWS]], sums, tuple(layers), hidden)
 
 
-def _read_sums(rows: Rows) -> Iterator[DataFrame]:
-    """Yield what each chunk adds up to without its hidden rows."""
-    kept = {layer: _read_kept(rows, layer) for layer in rows.layers}
-    for place in rows.places():
-        if rows.hides(place):
-            yield _add_up(rows.kind, rows.read_part(place, Piece((place,)), _names_of(rows.kind)))
-        else:
-            own = kept[place.owner]
-            yield own[own["number"] == place.number][[*inputs.SETTLED_ROWS]]
+def _read_newest(session: Session, run: stored.Named, kind: str) -> DataFrame:
+    """Read what the newest layer says of itself and of all below it."""
+    return _to_frame(pa.concat_tables(stored.read_all(session, run, run.layers.split()[-1], kind)))
+
+
+def _correct(rows: Rows, known: DataFrame) -> Iterator[DataFrame]:
+    """Yield what the chunks add up to: as the newest layer knew it, unless something of one was hidden since."""
+    is_new = pc.equal(rows.hidden["layers"], len(rows.layers))
+    since = replace(rows, hidden=rows.hidden.filter(is_new))
+    moved = [place for place in rows.places() if since.hides(place)]
+    here = known[known["of"] == rows.kind]
+    is_moved = pd.MultiIndex.from_frame(here[["layer", "number"]]).isin(
+        [(place.layer, place.number) for place in moved]
+    )
+    yield here[~is_moved]
+    for place in moved:
+        part = rows.read_part(place, Piece((place,)), _names_of(rows.kind))
+        yield _add_up(rows.kind, part).assign(of=rows.kind, layer=place.layer, number=place.number)
 
 
 def _to_frame(table: pa.Table) -> DataFrame:
     frame: DataFrame = table.to_pandas(integer_object_nulls=True)
     return frame
-
-
-def _read_kept(rows: Rows, layer: str) -> DataFrame:
-    found = _to_frame(pa.concat_tables(stored.read_all(rows.session, rows.run, layer, SETTLED)))
-    own: DataFrame = found[(found["of"] == rows.kind) & (found["count"] > 0)]
-    return own
 
 
 def _names_of(kind: str) -> tuple[str, ...]:
@@ -139,19 +144,22 @@ def write_hidden(session: Session, connection: str, run_id: str, settled: Settle
         put(session.connection(), ResultChunk, row, keys=("connection", "run_id", "kind", "number"))
 
 
-def pack_layer(frozen: DataFrame, result: Result, hidden: pa.Table) -> Iterator[Row]:
-    """Pack the settled rows of a result; `frozen` says the cell of each of its rows."""
-    settled = set(frozen["key"][(frozen["kind"] == PAYOUT) & (frozen[CELL] != 0)])
-    sums = []
+def pack_layer(frozen: DataFrame, result: Result, below: Settled) -> Iterator[Row]:
+    """Pack the settled rows of a result on top of other layers; `frozen` says the cell of each of its rows."""
+    settled, layer = set(frozen["key"][(frozen["kind"] == PAYOUT) & (frozen[CELL] != 0)]), len(below.layers)
+    sums, bounds = [below.sums], []
     for kind, table in ((LINE, _choose_lines(frozen, result, settled)), (DOCUMENT, _choose_documents(frozen, result))):
         for number, (chunk, piece) in enumerate(packing.pack_days(kind, table)):
             yield chunk
-            sums.append(_add_up(kind, piece).assign(of=kind, number=number, **_find_bounds(kind, piece)))
+            sums.append(_add_up(kind, piece).assign(of=kind, layer=layer, number=number))
+            bounds.append({"of": kind, "number": number} | _find_bounds(kind, piece))
     payouts = result.payouts[result.payouts["payout_id"].isin(settled)]
-    added = to_types(pd.concat([empty_frame(_SUMS), *sums], ignore_index=True), _SUMS)
-    for kind, frame in ((SETTLED, added), (PAYOUT, payouts)):
+    standing = to_types(pd.concat([below.payouts, payouts], ignore_index=True), SUMMARY)
+    added = to_types(pd.concat(sums, ignore_index=True), _SUMS)
+    ends = DataFrame(bounds, columns=["of", "number", *Bounds._fields])
+    for kind, frame in ((SETTLED, added), (BOUNDS, ends), (PAYOUT, standing)):
         yield from (chunk for chunk, _ in packing.pack(kind, pa.Table.from_pandas(frame, preserve_index=False)))
-    yield from (chunk for chunk, _ in packing.pack(HIDDEN, hidden))
+    yield from (chunk for chunk, _ in packing.pack(HIDDEN, below.hidden))
 
 
 def _choose_lines(frozen: DataFrame, result: Result, payouts: Collection[str]) -> pa.Table:

@@ -31,8 +31,9 @@ from reconcile.tables.runs import ResultChunk
 LINE, DOCUMENT, PAYOUT = "line", "document", "payout"
 RECEIVABLE, TRANSIT, ROLLFORWARD, FIGURE, FEE = "receivable", "transit", "rollforward", "figure", "fee"
 BANK = "bank"
-# What the settled rows of a layer add up to, and which rows of layers a run has anew or no longer.
-SETTLED, HIDDEN = "settled", "hidden"
+# Of a layer: what its settled rows and those below it add up to, without what it hides there, which that is, and which
+# cells each chunk has.
+SETTLED, HIDDEN, BOUNDS = "settled", "hidden", "bounds"
 ARROW_TYPES: Mapping[Kind, pa.DataType] = {
     Kind.TEXT: pa.string(),
     Kind.ID: pa.string(),
@@ -55,6 +56,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     FEE: (),
     SETTLED: (),
     HIDDEN: (),
+    BOUNDS: (),
 }
 # Kept with each line, no column of the report: the payout's date, or the item's own date if only dead payouts held it.
 # Other items that wait for a payout have none.

@@ -75,11 +75,9 @@ def add_settled(result: Result, settled: Settled) -> Result:
     """Let settled payouts, of which not all items were read, stand as they were, but for what is still open in them."""
     if settled.payouts.empty and settled.rows.empty:
         return result
-    ids = settled.payouts["payout_id"]
+    ids = frozenset(settled.payouts["payout_id"])
     is_line = (result.lines["resource_type"] == DISPUTE) & result.lines["payout_id"].isin(ids)
-    found = tuple(
-        one for one in result.findings if not (one.payout_id in set(ids) and one.subject.startswith("payout:"))
-    )
+    found = tuple(one for one in result.findings if not (one.payout_id in ids and one.subject.startswith("payout:")))
     is_settled = result.payouts["payout_id"].isin(ids)
     standing = _bring_up(settled.payouts, result.payouts[is_settled], found)
     both = pd.concat([result.payouts[~is_settled], standing], ignore_index=True)

@@ -191,7 +191,8 @@ def _index_twins(ledger: Ledger, waiting: Claims) -> Twins:
     amounts = {int(payments.amount[payment]) for named in waiting.values() for payment, _ in named}
     balance = ledger.open_now()
     twins: Twins = defaultdict(list)
-    concerned = np.flatnonzero((balance > 0) & np.isin(balance, list(amounts)))
+    concerned = np.flatnonzero(balance)
+    concerned = concerned[np.isin(balance[concerned], list(amounts))]
     for doc in concerned[np.argsort(books.since[concerned], kind="stable")].tolist():
         for customer in (int(books.customer[doc]), _ANY_CUSTOMER):
             twins[(customer, int(books.currency[doc]), int(balance[doc]))].append(doc)

@@ -1,7 +1,7 @@
 """Bank files as sheets (CSV, XLSX): columns by their usual names, one convention, balances and totals checked; pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from zoneinfo import ZoneInfo
 
@@ -58,6 +58,10 @@ def read_bank_sheet(content: bytes, *, country: str, mapping: Mapping[str, str])
     if len(lists) > 1:
         raise BankFileError("books.several_lists", count=len(lists), sheets="; ".join(lists))
     sheet, header = max(usable, key=lambda pair: len(pair[1].at))
+    return replace(_read_sheet(sheet, header, country), columns=header.list_columns())
+
+
+def _read_sheet(sheet: Sheet, header: Header, country: str) -> BankReading:
     name = sheet.form
     doubled = tuple(_refuse_doubled(header))
     if doubled:

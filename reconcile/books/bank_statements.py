@@ -11,6 +11,7 @@ from consumer.facts.messages import Message, RefusalError, Value
 from consumer.facts.money import format_decimal
 from reconcile.books.dates import NO_DAY
 from reconcile.books.documents import NO_LINE, Reject
+from reconcile.books.headers import ReadColumn
 
 LAST_DIGITS = 4
 _DAY = timedelta(days=1)
@@ -67,6 +68,7 @@ class BankReading:
     statements: tuple[Statement, ...] = ()
     rejects: tuple[Reject, ...] = ()
     notes: tuple[Message, ...] = ()
+    columns: tuple[ReadColumn, ...] = ()
 
 
 class BankFileError(RefusalError):

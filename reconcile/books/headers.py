@@ -4,7 +4,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -15,13 +15,20 @@ from reconcile.books.cells import Cell, Row, to_text
 
 REQUIRED = ("doc_type", "issue_date", "total")
 KNOWN_NAMES_OF_A_HEADER = 4
+_FEWEST_COUNTED = 2
 # Where words are written as one: FechaEmision, RFCReceptor.
 _JOINT = re.compile(r"(?<=[a-zà-ÿ])(?=[A-ZÀ-Þ])|(?<=[A-ZÀ-Þ])(?=[A-ZÀ-Þ][a-zà-ÿ])")
 
-# What some programs write around a name: the rate of a tax, and the dots of I.V.A.
-_RATE = re.compile(r"\(?\s*\d+(?:[.,]\d+)?\s*%\s*\)?")
+# What some programs write around a name: the rate of a tax, digits in parentheses, and the dots of I.V.A.
+_RATE = re.compile(
+    r"\(\s*\d+(?:[.,]\d+)?\s*%?\s*\)|\d+(?:[.,]\d+)?\s*%|(?<=iva)(?:\s+al)?[ _]*\d{1,2}\b", re.IGNORECASE
+)
 _DOTTED = re.compile(r"\b(?:[^\W\d_]\.){2,}(?:[^\W\d_]\b)?")
 
+# All taxes of a document together, which is its VAT where it bears no other.
+ALL_TAXES = ("impuestos", "impuesto", "total impuestos", "total de impuestos", "monto impuestos", "importe impuestos")
+# Names of a folio that other lists give to the count of their rows.
+COUNTERS = ("n", "no", "nro", "num", "nr")
 # Fields in the order in which they choose their columns; within a field the first name that the file has wins.
 Vocabulary: TypeAlias = Mapping[str, tuple[str, ...]]
 # Besides the canonical ones: a check digit on its own, a yes/no column of voided documents, further parts of totals,
@@ -30,36 +37,56 @@ SYNONYMS: Vocabulary = {
     "doc_type": (
         "tipo doc", "tipo dte", "tipo documento", "tipo de documento", "cod tipo de documento",
         "codigo tipo de documento", "tipo docto", "tipo de comprobante", "tipo comprobante", "efecto",
-        "efecto del comprobante", "efecto comprobante", "tipo",
+        "efecto del comprobante", "efecto comprobante", "tipo", "tipo de dte", "codigo dte", "tipo cfdi",
+        "tipo de cfdi", "clase de documento", "clase documento", "tipo factura", "tipo de factura",
     ),
     "series": ("serie",),
     "folio": (
         "folio tributario", "folio", "numero documento", "numero de documento", "n documento", "no documento",
         "nro documento", "n doc", "no doc", "nro doc", "numero doc", "num doc", "numero", "folio interno",
+        "n folio", "no folio", "nro folio", "num folio", "numero folio", "numero de folio", "folio dte", "folio sii",
+        "folio documento", "folio del documento", "folio factura", "n dte", "nro dte", "numero dte", "n factura",
+        "no factura", "nro factura", "num factura", "numero factura", "numero de factura", "numero del documento",
+        "numero de comprobante", "numero comprobante", *COUNTERS,
     ),
     "uuid": ("folio fiscal", "folio fiscal uuid", "uuid cfdi"),
     "issue_date": (
         "fecha docto", "fecha emision", "fecha de emision", "fecha documento", "fecha de documento",
-        "fecha factura", "fecha doc", "fecha", "fecha timbrado", "fecha de timbrado",
+        "fecha factura", "fecha doc", "fecha", "fecha timbrado", "fecha de timbrado", "fecha de factura",
+        "fecha de la factura", "fecha expedicion", "fecha de expedicion", "fecha elaboracion", "fecha de elaboracion",
+        "fecha creacion", "fecha de creacion", "emision", "creacion",
     ),
     "due_date": (
-        "fecha vencimiento", "fecha de vencimiento", "fecha venc", "fecha vcto", "vencimiento",
+        "fecha vencimiento", "fecha de vencimiento", "fecha venc", "fecha vcto", "vencimiento", "fecha vence", "vence",
         "condiciones de pago", "condiciones",
     ),
     "customer_tax_id": (
         "rut cliente", "rut receptor", "rut del cliente", "rut del receptor", "rfc receptor", "rfc del receptor",
-        "rfc cliente", "rut", "rfc",
+        "rfc cliente", "rut", "rfc", "rfc del cliente", "rut de cliente", "rfc de cliente", "id fiscal",
+        "identificacion cliente", "identificacion del cliente", "nif",
     ),
     "customer_name": (
         "razon social receptor", "razon social cliente", "nombre razon social receptor", "nombre receptor",
         "nombre o razon social del receptor", "nombre del receptor", "nombre cliente",
         "nombre del cliente", "razon social del cliente", "razon social del receptor", "razon social", "cliente",
-        "nombre",
+        "nombre", "nombre de cliente", "razon social de cliente", "cliente razon social", "razon social o nombre",
+        "nombre o razon social", "nombre razon social", "nombre o razon social receptor", "nombre fiscal",
+        "nombre o razon social del cliente", "denominacion social", "receptor", "nombre del contacto",
+        "nombre del contacto a mostrar en la factura",
     ),
-    "net": ("monto neto", "neto", "valor neto", "afecto", "monto afecto", "subtotal", "sub total"),
-    "exempt": ("monto exento", "exento", "valor exento"),
-    "vat": ("monto iva", "iva", "valor iva", "iva trasladado", "total iva trasladado", "impuestos"),
-    "total": ("monto total", "total", "valor total", "bruto", "monto bruto", "importe total", "monto"),
+    "net": (
+        "monto neto", "neto", "valor neto", "afecto", "monto afecto", "subtotal", "sub total", "total neto",
+        "importe neto", "base imponible", "base gravable", "importe sin impuestos", "monto sin iva",
+    ),
+    "exempt": ("monto exento", "exento", "valor exento", "total exento"),
+    "vat": (
+        "monto iva", "iva", "valor iva", "iva trasladado", "total iva trasladado", "importe iva", "total iva",
+        "monto de iva", "importe de iva", "iva debito", "iva debito fiscal", *ALL_TAXES,
+    ),
+    "total": (
+        "monto total", "total", "valor total", "bruto", "monto bruto", "importe total", "monto", "total factura",
+        "total documento", "total del documento", "total facturado", "total con iva", "total con impuestos",
+    ),
     "currency": ("moneda", "codigo moneda", "tipo moneda"),
     "status": ("estado", "estado documento", "estado sat", "estatus", "estado del comprobante"),
     "order_ref": (
@@ -76,8 +103,18 @@ SYNONYMS: Vocabulary = {
     "voided": ("anulada", "anulado"),
     "other_tax": (), "withheld": (), "discount": (),
 }  # fmt: skip
+# What a column is that only the sum of a total's parts is checked with.
+PART = "part"
 # What each does to a total.
 FURTHER_PARTS = {"other_tax": 1, "withheld": -1, "discount": -1}
+
+
+@dataclass(frozen=True, slots=True)
+class ReadColumn:
+    """One column by its name in the file, and the field it was read as; empty where it was left out."""
+
+    name: str
+    field: str
 
 
 class MappingError(RefusalError):
@@ -116,6 +153,11 @@ class Header:
         wanted = normalise(self.names[field])
         return [index for index, name in enumerate(self.columns, start=1) if normalise(name) == wanted]
 
+    def list_columns(self, further: Iterable[int] = ()) -> tuple[ReadColumn, ...]:
+        """List every named column; those in places of `further` count as parts of a total."""
+        fields = dict.fromkeys(further, PART) | {place: field for field, place in self.at.items()}
+        return tuple(ReadColumn(name, fields.get(place, "")) for place, name in enumerate(self.columns) if name)
+
     @property
     def is_canonical(self) -> bool:
         return all(field == name for field, name in self.names.items())
@@ -132,7 +174,7 @@ def normalise(name: str) -> str:
 
 def readings_of(name: str) -> tuple[str, str]:
     """Read a column's name as it stands, and without rate and dots, words that were written as one put apart."""
-    bare = _DOTTED.sub(lambda match: match[0].replace(".", ""), _RATE.sub(" ", name))
+    bare = _RATE.sub(" ", _DOTTED.sub(lambda match: match[0].replace(".", ""), name))
     return normalise(name), normalise(_JOINT.sub(" ", bare))
 
 
@@ -180,6 +222,18 @@ def _find_column(synonyms: Iterable[str], plain: list[str], apart: list[str]) ->
         if synonym in apart:
             return apart.index(synonym)
     return None
+
+
+def leave_row_count_out(rows: Sequence[Row], header: Header) -> Header:
+    """Return the header without a folio that only a short name such as N° speaks of, where it counts the rows."""
+    if normalise(header.names.get("folio", "")) not in COUNTERS:
+        return header
+    cells = [header.cell(row, "folio") for row in rows if row.line > header.line]
+    numbers = [text for text in cells if text.isdecimal()]
+    if len(numbers) < _FEWEST_COUNTED or numbers != [*map(str, range(1, len(numbers) + 1))]:
+        return header
+    at = {field: place for field, place in header.at.items() if field != "folio"}
+    return replace(header, at=at, names={field: header.names[field] for field in at})
 
 
 def read_mapping(installation: Installation, name: str, *, words: Vocabulary = SYNONYMS) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +17,7 @@ from reconcile.books.bank_files import BankOutcome, Confirmed, import_bank_file
 from reconcile.books.bank_statements import Statement
 from reconcile.books.dialects import COLUMNS
 from reconcile.books.documents import AMOUNTS, NO_LINE, Reject
+from reconcile.books.headers import ReadColumn
 from reconcile.books.invoices import ChangedField, ImportOutcome, import_invoices
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
 from reconcile.books.proposals import Proposal, propose_columns
@@ -85,6 +86,11 @@ class Intake:
     may_accept_totals: bool = False
     proposal: Proposal | None = None
     changes: Sequence[ChangedField] = ()
+    columns: Sequence[ReadColumn] = ()
+
+    @property
+    def left_out(self) -> list[str]:
+        return [column.name for column in self.columns if not column.field]
 
     @property
     def changed_documents(self) -> int:
@@ -118,6 +124,7 @@ class Intake:
             ],
             "rejects": [reject.to_row() for reject in self.rejects],
             "notes": [*map(str, said)],
+            "columns": [*map(asdict, self.columns)],
             "proposal": dict(self.proposal.guesses) if self.proposal else {},
         }
 
@@ -212,7 +219,7 @@ def _of_invoices(outcome: ImportOutcome) -> Intake:
     return Intake(
         outcome.name, outcome.kept, reading.rows, counts, totals, outcome.rejects, reading.notes, outcome.earlier,
         replaces=outcome.seen if outcome.accepted else "", stale=outcome.stale, changes=outcome.changes,
-        totals_accepted=outcome.totals_accepted, may_accept_totals=reading.may_accept_totals,
+        totals_accepted=outcome.totals_accepted, may_accept_totals=reading.may_accept_totals, columns=reading.columns,
     )  # fmt: skip
 
 
@@ -240,7 +247,7 @@ def _of_bank(outcome: BankOutcome) -> Intake:
     notes = (*outcome.reading.notes, *outcome.notes)
     return Intake(
         outcome.name, outcome.kept, outcome.rows, counts, totals, outcome.rejects, notes, outcome.earlier,
-        proposal=outcome.proposal,
+        proposal=outcome.proposal, columns=outcome.reading.columns,
     )  # fmt: skip
 
 

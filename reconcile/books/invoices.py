@@ -255,7 +255,7 @@ def find_changes(session: Session, connection: Connection, reading: Reading) -> 
     keys = [document.doc_key for document, _ in reading.documents]
     known = {row.doc_key: row for row in _find_known(session, connection.name, keys)}
     replaced = set(_find_replaced(session, connection.name, keys))
-    states_currency = "currency" in dict(reading.columns)
+    states_currency = any(column.field == "currency" for column in reading.columns)
     added, changed = [], []
     for document, raw in _redact(session, connection.name, reading.documents):
         if document.doc_key not in known:

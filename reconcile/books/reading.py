@@ -23,8 +23,18 @@ from reconcile.books.documents import (
     to_written,
 )
 from reconcile.books.figures import DecimalMark, FigureError, Written, decide_mark, to_amount
-from reconcile.books.headers import REQUIRED, SYNONYMS, Header, find_header, normalise, set_headers_aside
-from reconcile.books.parts import find_unequal
+from reconcile.books.headers import (
+    COUNTERS,
+    REQUIRED,
+    SYNONYMS,
+    Header,
+    ReadColumn,
+    find_header,
+    leave_row_count_out,
+    normalise,
+    set_headers_aside,
+)
+from reconcile.books.parts import find_further, find_unequal
 from reconcile.books.registers import (
     cut_further_taxes,
     find_strangers,
@@ -173,7 +183,7 @@ class Reading:
     repeated: int = 0
     encoding: str = ""
     separator: str = ""
-    columns: tuple[tuple[str, str], ...] = ()
+    columns: tuple[ReadColumn, ...] = ()
     notes: tuple[Message, ...] = ()
     unequal: tuple[Reject, ...] = ()
     may_accept_totals: bool = False
@@ -200,12 +210,16 @@ def read_invoices(
         reason = Message("books.no_header")
         return Reading((), (Reject(NO_LINE, "", "", reason),))
     sheet, header = found
+    if not mapping.get("folio"):
+        header = leave_row_count_out(sheet.rows, header)
     if summary := tuple(find_summary(header)):
         return Reading((), summary, encoding=sheet.encoding, separator=sheet.separator)
     unusable = (*_missing_columns(header), *_refuse_doubled(header), *_unclear_columns(header))
+    columns = header.list_columns(further.place for further in find_further(header))
     if unusable:
-        return Reading((), unusable, encoding=sheet.encoding, separator=sheet.separator)
-    return _judge_totals(_read_rows(sheet, header, country, own_tax_ids), accepted=accept_totals)
+        return Reading((), unusable, encoding=sheet.encoding, separator=sheet.separator, columns=columns)
+    reading = replace(_read_rows(sheet, header, country, own_tax_ids), columns=columns)
+    return _judge_totals(reading, accepted=accept_totals)
 
 
 def _best_sheet(content: bytes, mapping: Mapping[str, str]) -> tuple[Sheet, Header] | None:
@@ -235,7 +249,9 @@ def _missing_columns(header: Header) -> Iterator[Reject]:
             names = ", ".join(SYNONYMS[field][:4])
             yield Reject(header.line, field, "", Message("books.column_missing", {"names": names}))
     if "folio" not in header.at and "uuid" not in header.at:
-        yield Reject(header.line, "folio", "", Message("books.no_folio_column"))
+        counter = next((name for name in header.columns if normalise(name) in COUNTERS), "")
+        reason = Message("books.counts_rows", {"column": counter}) if counter else Message("books.no_folio_column")
+        yield Reject(header.line, counter or "folio", "", reason)
 
 
 def _unclear_columns(header: Header) -> Iterator[Reject]:
@@ -344,7 +360,6 @@ def _read_documents(
         repeated=repeated,
         encoding=sheet.encoding,
         separator=sheet.separator,
-        columns=tuple(header.names.items()),
         notes=(*sheet.notes, *_notes(left_out, summed, repeated, sheet=sheet, empty=not found and not rejects)),
         unequal=tuple(find_unequal(kept, header, convention, taxes)),
     )

@@ -23,6 +23,7 @@ from consumer.facts.tables.types import core_of
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
 from consumer.facts.work import Completion
 from reconcile.books.documents import Document
+from reconcile.books.headers import ReadColumn
 from reconcile.books.invoices import ImportOutcome, find_own_tax_ids, keep
 from reconcile.books.reading import Reading
 from reconcile.books.tax_documents import SUBSTITUTES, Relation, Settlement, TaxDocument
@@ -128,7 +129,9 @@ def _keep_batch(
     at = utc_now()
     digest = hashlib.sha256("".join(one.digest for one in new).encode()).hexdigest()
     books = [*_list_books(new), *_list_replaced(session, connection.name, new)]
-    reading = Reading(tuple((document, {}) for document in books), (), rows=len(new), columns=(("currency", ""),))
+    reading = Reading(
+        tuple((document, {}) for document in books), (), rows=len(new), columns=(ReadColumn("", "currency"),)
+    )
     kept = keep(session, connection, ImportOutcome(name, digest, True, False, reading, ()), at=at)
     _write(session, connection, new, digest, at)
     outcome.added, outcome.changed = outcome.added + len(new), outcome.changed + kept.changed

@@ -1,6 +1,7 @@
 """Commands of the merchant's own bank: its files in, with a preview, and what they hold."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -24,13 +25,13 @@ from reconcile.books.bank_files import BankOutcome, import_bank_file
 from reconcile.books.bank_statements import LAST_DIGITS, Statement, account_digits
 from reconcile.books.dialects import DIALECTS
 from reconcile.books.rates import HOME_RATE, RATED_CURRENCIES, import_rates
-from reconcile.commands.files import make_undo, print_files, show_rejects, status_of
+from reconcile.commands.files import make_undo, print_files, say_columns, show_rejects, status_of
 from reconcile.desk.removals import Kind
 from reconcile.tables.books import BANK_LINE_KEYS, BankLine
 
 FILE_KEYS = (
     "connection", "file", "accepted", "imported", "format", "account_last4", "rows", "added", "known", "statements",
-    "rejects", "notes", "proposal",
+    "rejects", "notes", "columns", "proposal",
 )  # fmt: skip
 STATEMENT_KEYS = (
     "currency", "since", "until", "lines", "opening", "inbound", "outbound", "closing", "closing_stated",
@@ -128,6 +129,7 @@ def _to_row(connection: str, outcome: BankOutcome, account: str) -> dict[str, ob
         "added": outcome.added, "known": outcome.known,
         "statements": [_to_statement_row(statement) for statement in reading.statements],
         "rejects": [reject.to_row() for reject in outcome.rejects], "notes": list(_remarks(outcome)),
+        "columns": [*map(asdict, reading.columns)],
         "proposal": dict(outcome.proposal.guesses) if outcome.proposal else {},
     }  # fmt: skip
 
@@ -159,6 +161,8 @@ def _show(outcome: BankOutcome, *, dry_run: bool) -> None:
     if not outcome.accepted:
         say(f"{outcome.name}: refused, nothing of it is kept ({format_count(len(outcome.rejects), 'reason')})")
         show_rejects(reject.to_row() for reject in outcome.rejects)
+        for line in say_columns(outcome.name, outcome.reading.columns):
+            say(line)
         if outcome.proposal:
             guesses = ", ".join(f"{field} = {name!r}" for field, name in outcome.proposal.guesses.items())
             say(f"{outcome.name}: its columns may be {guesses}: confirm them on the page Books, or save a mapping")
@@ -169,6 +173,8 @@ def _show(outcome: BankOutcome, *, dry_run: bool) -> None:
         say(f"{outcome.name}: {format_count(outcome.rows, 'line')} {verb}: {counts} ({outcome.reading.file_format})")
     for remark in _remarks(outcome):
         say(f"{outcome.name}: {remark}")
+    for line in say_columns(outcome.name, outcome.reading.columns):
+        say(line)
     rows = [_to_statement_row(statement) for statement in outcome.reading.statements]
     print_rows(rows, STATEMENT_KEYS, as_json=False)
 

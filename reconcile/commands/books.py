@@ -1,6 +1,7 @@
 """Commands of the merchant's books: invoice files in, with a preview, and what the books hold."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -27,14 +28,14 @@ from reconcile.books.payout_reports import ReportOutcome, import_payout_report
 from reconcile.books.reading import ControlTotal
 from reconcile.books.tax_files import is_tax_path
 from reconcile.commands import tax_documents
-from reconcile.commands.files import make_undo, print_files, show_rejects, status_of
+from reconcile.commands.files import make_undo, print_files, say_columns, show_rejects, status_of
 from reconcile.desk.removals import Kind
 from reconcile.kept import records
 from reconcile.tables.books import LocalInvoice
 
 FILE_KEYS = (
     "connection", "file", "accepted", "imported", "rows", "added", "changed", "unchanged", "repeated", "encoding",
-    "separator", "totals", "totals_accepted", "rejects", "notes", "changes",
+    "separator", "columns", "totals", "totals_accepted", "rejects", "notes", "changes",
 )  # fmt: skip
 CHANGE_KEYS = ("doc_key", "field", "before", "after", "closed")
 TOTAL_KEYS = ("doc_type", "currency", "count", "net", "exempt", "vat", "total")
@@ -154,6 +155,7 @@ def to_file_row(connection: str, outcome: ImportOutcome) -> dict[str, object]:
         "connection": connection, "file": outcome.name, "accepted": outcome.accepted, "imported": outcome.kept,
         "rows": reading.rows, "added": outcome.added, "changed": outcome.changed, "unchanged": outcome.unchanged,
         "repeated": reading.repeated, "encoding": reading.encoding, "separator": reading.separator,
+        "columns": [*map(asdict, reading.columns)],
         "totals": [_to_total_row(total) for total in reading.totals],
         "totals_accepted": outcome.totals_accepted,
         "rejects": [reject.to_row() for reject in outcome.rejects],
@@ -208,3 +210,4 @@ def _lines(outcome: ImportOutcome, *, dry_run: bool) -> Iterator[str]:
         yield f"{outcome.name}: {format_count(reading.rows, 'row')} {verb}: {counts} ({reading.encoding})"
     for remark in reading.notes:
         yield f"{outcome.name}: {remark}"
+    yield from say_columns(outcome.name, reading.columns)

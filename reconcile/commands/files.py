@@ -1,6 +1,6 @@
 """How importing files ends: partly done if some were refused, not done if all were."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import click
@@ -8,6 +8,7 @@ import click
 from consumer.commands.terminal import CommandError, json_option, on_connection, print_rows, say
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.work import Completion
+from reconcile.books.headers import ReadColumn
 from reconcile.commands.decisions import author_option, signature
 from reconcile.desk import removals
 from reconcile.desk.removals import Kind, Removal, RemovalError
@@ -46,6 +47,15 @@ def print_files(rows: Sequence[Mapping[str, Any]], keys: Sequence[str], *, as_js
 def show_rejects(rejects: Iterable[Mapping[str, Any]], keys: Sequence[str] = REJECT_KEYS) -> None:
     """Print what is wrong in a file; what is wrong with the file as a whole stands on no line of it."""
     print_rows([{**reject, "line": reject["line"] or None} for reject in rejects], keys, as_json=False)
+
+
+def say_columns(file: str, columns: Sequence[ReadColumn]) -> Iterator[str]:
+    """Say which columns of a file were read as what, and which were left out."""
+    if not columns:
+        return
+    yield f"{file}: read " + ", ".join(f"{one.field} from {one.name!r}" for one in columns if one.field)
+    if left_out := ", ".join(repr(one.name) for one in columns if not one.field):
+        yield f"{file}: left out {left_out}"
 
 
 def make_undo(kind: Kind, words: str) -> click.Command:

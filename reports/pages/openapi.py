@@ -127,6 +127,7 @@ def _books_path() -> Schema:
 
 def _intake_answer() -> Schema:
     reject = {"line": {"type": "integer"}, "column": _TEXT, "value": _TEXT, "reason": _TEXT}
+    columns = "every named column of a sheet and the field it was read as, empty where it was left out"
     proposal = "of an unknown bank's sheet: which column each field may be, to confirm on the page"
     return _closed(
         {
@@ -139,6 +140,7 @@ def _intake_answer() -> Schema:
             "totals": {"type": "array", "items": {"type": "object"}},
             "rejects": {"type": "array", "items": _closed(reject)},
             "notes": _TEXTS,
+            "columns": {"type": "array", "items": _closed({"name": _TEXT, "field": _TEXT}), "description": columns},
             "proposal": {"type": "object", "additionalProperties": _TEXT, "description": proposal},
         }
     )

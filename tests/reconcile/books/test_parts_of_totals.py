@@ -213,6 +213,7 @@ def test_the_command_takes_totals_only_when_told(call: Call, tmp_path: Path) -> 
     assert json.loads(call("invoices", "import", path, "--dry-run", "--accept-totals", "--json").stdout) == {
         "connection": "main", "file": "books.csv", "accepted": True, "imported": False, "rows": 2, "added": 2,
         "changed": 0, "unchanged": 0, "repeated": 0, "encoding": "utf-8", "separator": ",",
+        "columns": [{"name": name, "field": name} for name in HEADER.split(",")],
         "totals": [
             {
                 "doc_type": "33", "currency": "CLP", "count": 2, "net": "2000", "exempt": "50", "vat": "380",

@@ -76,6 +76,17 @@ def test_a_file_that_came_in_before_says_so(look: Callable[..., str], client: Fl
     assert 'name="key"' not in page
 
 
+def test_the_look_says_which_columns_were_read(look: Callable[..., str]) -> None:
+    """What was left out stands open, what was read as what one click away; for invoices and for the bank."""
+    page = text_in(look(INVOICES.replace(b",status", b",vendedor")))
+    assert "Columnas que no se leyeron: vendedor" in page
+    assert "Columnas leídas: 10" in page
+    assert "customer_name Cliente" in page
+    page = text_in(look(BANK.replace(b"Saldo", b"Sucursal"), kind="bank", account=ACCOUNT))
+    assert "Columnas que no se leyeron: Sucursal" in page
+    assert "Descripción Descripción" in page
+
+
 def test_totals_that_do_not_add_up_need_a_tick(
     look: Callable[..., str], client: FlaskClient, csrf: Csrf, reconciled: Installation
 ) -> None:

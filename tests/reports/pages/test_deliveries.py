@@ -66,6 +66,7 @@ def test_a_file_is_taken_once_and_known_afterwards(hand: Hand, reconciled: Insta
         "totals": [total],
         "rejects": [],
         "notes": [],
+        "columns": [{"name": name, "field": name} for name in HEAD.split(",")],
         "proposal": {},
     }
     status, answer = hand("invoices", INVOICES, name="copia.csv")

@@ -46,7 +46,11 @@ _SHORTEST_ACCOUNT = 5
 
 @dataclass(frozen=True, slots=True)
 class BankOutcome:
-    """What became of one file; `accepted` also holds for a dry run, and for one that came in before (`earlier`)."""
+    """What became of one file; `accepted` also holds for a dry run, and for one that came in before (`earlier`).
+
+    `asks` is what a person should say of its account: that it is right, though no payout goes there, or though neither
+    the file nor they name it.
+    """
 
     name: str
     reading: BankReading
@@ -57,6 +61,7 @@ class BankOutcome:
     earlier: Message | None = None
     notes: tuple[Message, ...] = ()
     proposal: Proposal | None = None
+    asks: Message | None = None
 
     @property
     def accepted(self) -> bool:
@@ -94,6 +99,9 @@ def import_bank_file(  # noqa: PLR0913 - one file, and what only a person knows 
         own = dict(confirmed.columns if confirmed else {})
         columns = read_mapping(installation, mapping, words=COLUMNS) if mapping else own
         reading = _read_with_memory(installation, connection, content, account=account, columns=columns)
+        if not (account or any(account_digits(statement.account) for statement in reading.statements)):
+            account = _find_account(installation, connection, reading)
+            outcome = replace(outcome, asks=Message("books.confirm_only_account", {"ends": account[-LAST_DIGITS:]}))
         account = account or _find_account(installation, connection, reading)
     except OSError as error:
         return _refuse(outcome, Message("books.file_unreadable", {"reason": str(error.strerror)}))
@@ -228,6 +236,9 @@ def _keep(
     known = dict(_find_known(session, file.connection, [str(line["id"]) for line in lines]))
     new = [line for line in lines if line["id"] not in known]
     notes = (*place.notes, *filter(None, [stranger]), *_twice(session, file, content))
+    if stranger:
+        asks = Message("books.confirm_new_account", {"ends": file.account[-LAST_DIGITS:]})
+        outcome = replace(outcome, asks=asks)
     outcome = replace(outcome, added=len(new), known=len(known), notes=notes)
     if dry_run:
         return outcome

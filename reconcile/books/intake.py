@@ -68,6 +68,7 @@ class Intake:
 
     `replaces` names what it takes the place of: a file's digest, or what it changes of documents. `stale` says why a
     look at it does not hold any longer.
+    `asks` is what a person has to confirm of a bank file's account before it is kept at a page.
     `may_accept_totals` says that only documents whose parts do not add up to their total keep the file out, and
     `totals_accepted` how many of them went in because a person accepted them.
     """
@@ -87,6 +88,7 @@ class Intake:
     proposal: Proposal | None = None
     changes: Sequence[ChangedField] = ()
     columns: Sequence[ReadColumn] = ()
+    asks: Message | None = None
 
     @property
     def left_out(self) -> list[str]:
@@ -247,7 +249,7 @@ def _of_bank(outcome: BankOutcome) -> Intake:
     notes = (*outcome.reading.notes, *outcome.notes)
     return Intake(
         outcome.name, outcome.kept, outcome.rows, counts, totals, outcome.rejects, notes, outcome.earlier,
-        proposal=outcome.proposal, columns=outcome.reading.columns,
+        proposal=outcome.proposal, columns=outcome.reading.columns, asks=outcome.asks,
     )  # fmt: skip
 
 

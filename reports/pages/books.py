@@ -159,6 +159,10 @@ def keep() -> ResponseReturnValue:
     if request.form.get("action") == "drop":
         staging.drop(desk.installation(), upload)
         return redirect(url_for("books.overview"))
+    is_sure = upload.content["kind"] != Kind.BANK or request.form.get("confirm_account") == "yes"
+    if not is_sure and _take_in(upload, dry_run=True).asks:
+        flash(translate("upload.confirm_account", desk.language()), "alert")
+        return redirect(url_for("books.show_upload", key=upload.key))
     found = _take_in(
         upload,
         dry_run=False,
@@ -273,7 +277,7 @@ def _take_in(
         who=desk.reader().name,
         seen=seen,
         accept_totals=accept_totals,
-        # The look shows that no payout goes to an account before its file is kept.
+        # The look asks about an account that no payout goes to, and `keep` for the answer.
         is_new_account=True,
         dry_run=dry_run,
     )

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
-from consumer.facts.tables.provider import PayoutItem
+from consumer.facts.tables.provider import Payout, PayoutItem
 from reconcile.tables.books import BankLine, InvoiceFile, LocalInvoice, ProviderFee
 from reports.access.people import Role, add_user, to_user
 from tests.reports.pages.looking import kept, text_in
@@ -244,6 +244,54 @@ def test_a_file_that_another_window_drops_is_gone(
     assert said in client.get(f"/books/look/{key_in(page)}", follow_redirects=True).get_data(as_text=True)
     (folder / "kept.json.draft").symlink_to(folder / "gone" / "kept.json")
     assert said in client.post("/books/columns", data=form, follow_redirects=True).get_data(as_text=True)
+
+
+@pytest.fixture
+def paid_elsewhere(reconciled: Installation) -> None:
+    """Let payouts go to one account, which ends in 5678."""
+    with reconciled.store.transaction() as session:
+        session.add(Payout(
+            connection="main", id="po_9", mode="test", status="succeeded", created_at=utc_now(), amount=1,
+            currency="CLP", version_at=utc_now(), body="{}", recipient_number="00012345678",
+        ))  # fmt: skip
+
+
+@pytest.mark.usefixtures("paid_elsewhere")
+@pytest.mark.parametrize(
+    ("account", "asked"),
+    [
+        ("999999999", "El número terminado en 9999 está bien y la cuenta es de la empresa"),
+        (
+            "",
+            "Ni usted ni el archivo dicen la cuenta: estos movimientos son de la cuenta terminada en 5678",
+            "12345678",
+        ),
+    ],
+    ids=["another account", "no account"],
+)
+def test_a_bank_file_of_an_unsure_account_needs_a_tick(
+    look: Callable[..., str], client: FlaskClient, csrf: Csrf, reconciled: Installation, account: str, asked: str
+) -> None:
+    """The tick says what it means; without it the file is refused in words, with it the lines are of that account."""
+    page = look(BANK, name="cartola.csv", kind="bank", account=account)
+    assert asked in text_in(page)
+    refused = confirm(client, csrf, key_in(page))
+    assert "No se guardó nada: marque que la cuenta es la correcta" in refused
+    assert asked in text_in(refused)
+    assert kept(reconciled, BankLine) == []
+    assert "cartola.csv quedó en los libros." in confirm(client, csrf, key_in(page), confirm_account="yes")
+    assert {line.account for line in kept(reconciled, BankLine)} == {account or "12345678"}
+
+
+@pytest.mark.usefixtures("paid_elsewhere")
+def test_a_bank_file_of_the_account_of_payouts_asks_nothing(
+    look: Callable[..., str], client: FlaskClient, csrf: Csrf, reconciled: Installation
+) -> None:
+    """A number that payouts go to is right, and so is one whose file was confirmed before."""
+    page = look(BANK, kind="bank", account="12345678")
+    assert 'name="confirm_account"' not in page
+    confirm(client, csrf, key_in(page))
+    assert [line.amount for line in kept(reconciled, BankLine)] == [1500, -200]
 
 
 def test_a_bank_file_needs_the_whole_number(look: Callable[..., str]) -> None:

@@ -264,7 +264,6 @@ def paid_elsewhere(reconciled: Installation) -> None:
         (
             "",
             "Ni usted ni el archivo dicen la cuenta: estos movimientos son de la cuenta terminada en 5678",
-            "12345678",
         ),
     ],
     ids=["another account", "no account"],

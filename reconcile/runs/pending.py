@@ -21,7 +21,15 @@ from sqlmodel import Session, col
 
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.store import Row
-from reconcile.exceptions.life import Columns, by_identity
+from reconcile.exceptions.life import (
+    OPENED,
+    Columns,
+    Merge,
+    Seen,
+    build_opened_rows,
+    build_opening_values,
+    by_identity,
+)
 from reconcile.kept import chunks, extracts, snapshots, whole
 from reconcile.kept.records import read_summary
 from reconcile.kept.snapshots import Scope, SnapshotError
@@ -63,6 +71,12 @@ class Pending:
     at_risk: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     bank: Mapping[str, str | None] = field(default_factory=dict)
     rules: Sequence[PayerRuleChange] = ()
+
+    def list_opening(self) -> list[Row]:
+        """Return what will open as rows of the work list, as a run of the same day writes them."""
+        seen = Seen(self.run.connection, self.run.id, self.run.as_of, self.run.started_at, complete=True, found={})
+        values = build_opening_values(seen)
+        return [values | dict(zip(OPENED, row, strict=True)) for row in build_opened_rows(Merge(dict(self.opened)))]
 
     @property
     def signed(self) -> list[Decision | PayerRuleChange]:

@@ -279,7 +279,9 @@ def show_document(connection: str, doc_key: str) -> ResponseReturnValue:
         result=result,
         payments=payments,
         lines=pending.on_lines(dossier.lines, connection, doc_key=doc_key),
-        exceptions=pending.on_exceptions(dossier.exceptions),
+        exceptions=pending.on_exceptions(
+            [*pending.list_opening(connection=connection, doc_key=doc_key), *dossier.exceptions]
+        ),
         kinds=list(Adjustment),
         may_decide=desk.reader().role.may(Role.FINANCE) and desk.pinned_run() is None,
     )

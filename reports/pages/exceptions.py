@@ -53,6 +53,9 @@ def index() -> ResponseReturnValue:
     with desk.installation().store.reading() as session:
         runs = desk.runs_now(session, desk.names())
         drawn, asked = draw(session, runs)
+        matching = drawn.page.total
+        if asked.opening:
+            matching = listings.count(session, standing.work_list(replace(asked, opening=())), read()[1])
         owners = standing.owners(session, desk.names())
         people = {
             login for name in desk.names() for login, is_active in find_owners(session, name).items() if is_active
@@ -61,6 +64,7 @@ def index() -> ResponseReturnValue:
         "exceptions.html",
         drawn=drawn,
         asked=asked,
+        matching=matching,
         box=lists.box(OF_EXCEPTIONS),
         states=STATES,
         severities=SEVERITIES,
@@ -76,6 +80,7 @@ def index() -> ResponseReturnValue:
 def draw(session: Session, runs: Sequence[Run]) -> tuple[Drawn, ExceptionFilter]:
     """Read one page of the work list with its ages in bank days, and what is at risk in all that is filtered."""
     asked, found = read()
+    asked = replace(asked, opening=tuple(pending.list_opening()))
     listing = standing.work_list(asked)
     totals, later, number = add_up(session, listing, asked, found)
     drawn = lists.draw(session, listing, found, totals, number)
@@ -92,27 +97,14 @@ def draw(session: Session, runs: Sequence[Run]) -> tuple[Drawn, ExceptionFilter]
 def add_up(
     session: Session, listing: Listing, asked: ExceptionFilter, found: Wanted
 ) -> tuple[standing.Sums, standing.Sums, int | None]:
-    """Add up what is at risk in a filtered list, as it is and with the decisions that wait; count its rows with it.
-
-    What these will open is counted where nothing but connection, code and severity is asked of what is open.
-    """
-    published = replace(asked, reopening=())
+    """Add up what is at risk in a filtered list, as it is and with the decisions that wait; count its rows with it."""
+    published = replace(asked, reopening=(), opening=())
     totals, number = standing.total_at_risk(session, standing.work_list(published), found)
     known = pending_totals.known_now(desk.names())
     if not known:
         return totals, totals, number
-    plain = ExceptionFilter(code=asked.code, severity=asked.severity)
-    opened = {
-        name: [
-            pending_totals.to_stake(one)
-            for one in waiting.opened.values()
-            if asked.code in {"", one.code} and asked.severity in {"", one.severity}
-        ]
-        for name, waiting in known.items()
-        if published == plain and not found.asked.conditions
-    }
     changed = {name: waiting.changed for name, waiting in known.items()}
-    later, _ = standing.total_at_risk(session, listing, found, standing.Later(asked.state, changed, opened))
+    later, _ = standing.total_at_risk(session, listing, found, standing.Later(asked.state, changed))
     return totals, later, None
 
 

@@ -81,7 +81,7 @@ class Drawn:
 
     @property
     def totals_of(self) -> set[str]:
-        return {name for sums in self.totals.values() for name in sums}
+        return {name for sums in [*self.totals.values(), *(self.later or {}).values()] for name in sums}
 
     def order_of(self, column: Column) -> str | None:
         """Return how a column is sorted, as a table says it to a reader that cannot see it."""

@@ -88,7 +88,8 @@ def show(payout_id: str) -> ResponseReturnValue:
         every = len(lines)
         kind, item = desk.choice("type", _TYPES), desk.args().get("item", "")[:200]
         lines = [line for line in lines if kind in {"", line["resource_type"]} and item in {"", line["resource_id"]}]
-        found = pending.on_exceptions(standing.exceptions_of(session, payout["connection"], payout_id))
+        found = standing.exceptions_of(session, payout["connection"], payout_id)
+        found = pending.on_exceptions([*pending.list_opening(payout_id=payout_id), *found])
         late = bookkeeping.find_late_facts(session, payout["connection"], "payout", payout_id)
         ties = find_ties(session, payout["connection"], "resource_id", payout_id)
         is_awaited = payout["status"] == "succeeded" and payout["bank_movement_id"] is None

@@ -12,7 +12,7 @@ from reports.pages import desk
 from reports.shapes.spans import Row
 
 # What a pending exception will be.
-CLOSES, CHANGES, REOPENS = "closes", "changes", "reopens"
+OPENS, CLOSES, CHANGES, REOPENS = "opens", "closes", "changes", "reopens"
 _FIGURES_OF_DOCUMENT = ("outcome", "paid", "credited", "balance")
 
 
@@ -83,14 +83,22 @@ def on_lines(rows: Sequence[Row], connection: str, **mine: str) -> list[Row]:
     return found
 
 
+def list_opening(**mine: str) -> list[Row]:
+    """Return what will open and has these values, as rows of the work list."""
+    rows = (row for waiting in pending_now().values() for row in waiting.list_opening())
+    return [row for row in rows if all(row[name] == value for name, value in mine.items())]
+
+
 def on_exceptions(rows: Iterable[Row]) -> list[Row]:
-    """Mark exceptions that will close or change, with the amount they will have."""
-    found = []
-    for row in rows:
-        waiting = pending_now().get(row["connection"])
-        later = waiting.changed.get(row["id"]) if waiting else None
-        found.append(row if later is None else {**row, **_figures(later), "pending": _say(later)})
-    return found
+    """Mark exceptions that will open, close or change, with the amount they will have."""
+    return [_on_exception(row, waiting) if (waiting := _of(row)) else row for row in rows]
+
+
+def _on_exception(row: Row, waiting: Pending) -> Row:
+    if row["id"] in waiting.opened:
+        return {**row, "pending": OPENS}
+    later = waiting.changed.get(row["id"])
+    return row if later is None else {**row, **_figures(later), "pending": _say(later)}
 
 
 def list_reopening() -> list[str]:

@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import reduce
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import sqlalchemy as sa
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
 from consumer.facts.columns import to_columns
@@ -31,10 +32,8 @@ WORK_COLUMNS = tuple(
     for column in to_columns((*EXCEPTION_KEYS, "subject", "note"))
     if column.name not in {"age_bucket", "evidence", "title"}
 )
-_AGED = (
-    (col(ExceptionRow.fact_on), col(ExceptionRow.opened_on)),
-    (col(ExceptionRow.resolved_on), col(ExceptionRow.last_seen_on)),
-)
+# More would be more values than a statement of SQLite takes.
+_MOST_OPENING = 1_000
 # Tables that name exceptions: those of the work list, those one run found.
 Findings: TypeAlias = type[ExceptionRow] | type[RunFinding]
 Sums: TypeAlias = dict[str, dict[str, int]]
@@ -68,15 +67,16 @@ class ExceptionFilter:
     codes: tuple[str, ...] = ()
     # Those that a decision which waits will open again: they stand among what is open.
     reopening: tuple[str, ...] = ()
+    # Rows that such a decision will open: no table has them yet.
+    opening: tuple[Row, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """What will become of exceptions in a list of one state: columns that change by id, and those that are new."""
+    """What will become of exceptions in a list of one state: columns that change by id."""
 
     state: str
     changed: Mapping[str, Mapping[str, Mapping[str, Any]]]
-    opened: Mapping[str, Sequence[Stake]]
 
     def find(self, connection: str, identity: str, stake: Stake) -> Stake | None:
         """Return an exception as it will be; None if it leaves the list."""
@@ -96,11 +96,13 @@ def newest_payouts(session: Session, runs: Sequence[Run], number: int) -> list[R
 
 def work_list(asked: ExceptionFilter) -> Listing:
     """Return the work list as a list: gravest first, then by what is at risk."""
-    table, rank = ExceptionRow, sa.case(_RANKS, value=col(ExceptionRow.severity))
-    since, until = (sa.func.coalesce(*days) for days in _AGED)
+    table = _with_opening(asked.opening) if asked.opening else ExceptionRow
+    rank = sa.case(_RANKS, value=col(table.severity))
+    since = sa.func.coalesce(col(table.fact_on), col(table.opened_on))
+    until = sa.func.coalesce(col(table.resolved_on), col(table.last_seen_on))
 
     def select(wanted: Wanted) -> Statement:
-        query = sa.select(table).where(*_exception_conditions(wanted.connections, asked))
+        query = sa.select(table).where(*_exception_conditions(wanted.connections, asked, table))
         return query.order_by(rank, col(table.amount_at_risk).desc(), col(table.opened_on), col(table.id))
 
     return Listing(
@@ -113,6 +115,20 @@ def work_list(asked: ExceptionFilter) -> Listing:
         sorts={"severity": rank, "age_business_days": _count_days(until) - _count_days(since)},
         amounts=("amount_at_risk",),
     )
+
+
+def _with_opening(rows: Sequence[Row]) -> type[ExceptionRow]:
+    """Return the table with rows that no run has written yet, those with the most at risk where they are too many."""
+    table, own = core_of(ExceptionRow), sorted(rows, key=lambda row: -row["amount_at_risk"])[:_MOST_OPENING]
+    columns = [sa.column(one.name, one.type) for one in table.c]
+    values = (
+        sa.values(*columns, name="opening").data([tuple(row.get(one.name) for one in columns) for row in own]).cte()
+    )
+    # A column without any value has no type of its own in PostgreSQL; SQLite keeps days as texts.
+    day = sa.Date().with_variant(sa.String(), "sqlite")
+    typed = (sa.cast(one, day if isinstance(one.type, sa.Date) else one.type) for one in values.c)
+    both = sa.union_all(sa.select(table), sa.select(*typed)).subquery("shown")
+    return cast("type[ExceptionRow]", aliased(ExceptionRow, both))
 
 
 def _count_days(on: sa.ColumnElement[date]) -> sa.ColumnElement[int]:
@@ -132,15 +148,14 @@ def total_at_risk(session: Session, listing: Listing, wanted: Wanted, later: Lat
     With `later` it is as it will be.
     """
     stakes: dict[str, list[Stake]] = defaultdict(list)
-    columns = (col(getattr(ExceptionRow, name)) for name in (*Stake._fields, "connection", "id"))
-    asked = ask(session, listing, wanted).with_only_columns(*columns).order_by(None)
+    asked = ask(session, listing, wanted).order_by(None)
+    columns = asked.selected_columns
+    asked = asked.with_only_columns(*(columns[name] for name in (*Stake._fields, "connection", "id")))
     # Tens of thousands of rows: plain ones, without the object layer.
     for *row, connection, identity in session.connection().execute(asked).all():
         stake = Stake._make(row) if later is None else later.find(connection, identity, Stake._make(row))
         if stake is not None:
             stakes[connection].append(stake)
-    for connection, opened in later.opened.items() if later is not None else ():
-        stakes[connection] += opened
     sums: dict[str, int] = defaultdict(int)
     for own in stakes.values():
         for currency, total in add_up_risks(own).items():
@@ -164,33 +179,37 @@ def find_keys(session: Session, listing: Listing, wanted: Wanted, *, most: int) 
     ]
 
 
-def _exception_conditions(connections: Sequence[str], asked: ExceptionFilter) -> list[sa.ColumnElement[bool]]:
-    conditions: list[sa.ColumnElement[bool]] = [col(ExceptionRow.connection).in_(connections)]
+def _exception_conditions(
+    connections: Sequence[str], asked: ExceptionFilter, table: type[ExceptionRow] = ExceptionRow
+) -> list[sa.ColumnElement[bool]]:
+    conditions: list[sa.ColumnElement[bool]] = [col(table.connection).in_(connections)]
     if asked.code:
-        conditions.append(col(ExceptionRow.code) == asked.code)
+        conditions.append(col(table.code) == asked.code)
     if asked.severity:
-        conditions.append(col(ExceptionRow.severity) == asked.severity)
+        conditions.append(col(table.severity) == asked.severity)
     if asked.state == "open":
-        is_open = col(ExceptionRow.resolved_on).is_(None)
-        again = [col(ExceptionRow.id).in_(asked.reopening)] if asked.reopening else []
+        is_open = col(table.resolved_on).is_(None)
+        again = [col(table.id).in_(asked.reopening)] if asked.reopening else []
         conditions.append(sa.or_(is_open, *again))
     elif asked.state == "closed":
-        conditions.append(col(ExceptionRow.resolved_on).is_not(None))
+        conditions.append(col(table.resolved_on).is_not(None))
     if asked.owner is not None:
-        conditions.append(col(ExceptionRow.owner) == asked.owner)
+        conditions.append(col(table.owner) == asked.owner)
     if asked.opened_from:
-        conditions.append(col(ExceptionRow.opened_on) >= asked.opened_from)
+        conditions.append(col(table.opened_on) >= asked.opened_from)
     if asked.closed_from:
-        conditions.append(col(ExceptionRow.resolved_on) >= asked.closed_from)
+        conditions.append(col(table.resolved_on) >= asked.closed_from)
     if asked.payout_id:
-        conditions.append(col(ExceptionRow.payout_id) == asked.payout_id)
+        conditions.append(col(table.payout_id) == asked.payout_id)
     if asked.search:
-        ids = (col(getattr(ExceptionRow, name)) for name in ("subject", "owner", "id", "payout_id", "doc_key", "title"))
+        ids = (col(getattr(table, name)) for name in ("subject", "owner", "id", "payout_id", "doc_key", "title"))
         # One long text is looked through in half the time of six, and no search has a line break.
         together = reduce(operator.add, (sa.func.coalesce(one, "") + "\n" for one in ids))
         inside = together.icontains(asked.search, autoescape=True)
-        customer = fold_cell(core_of(ExceptionRow).c.customer_name).contains(fold(asked.search), autoescape=True)
-        conditions.append(sa.or_(inside, customer, col(ExceptionRow.code).in_(asked.codes)))
+        customer = fold_cell(sa.func.coalesce(col(table.customer_name), "")).contains(
+            fold(asked.search), autoescape=True
+        )
+        conditions.append(sa.or_(inside, customer, col(table.code).in_(asked.codes)))
     return conditions
 
 

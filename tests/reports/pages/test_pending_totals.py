@@ -83,6 +83,55 @@ def test_what_will_be_owed_again_is_among_what_is_owed(reader: FlaskClient, inst
     assert "Total CLP 4.000 Con lo pendiente CLP 10.000" in text_of(reader, "/exceptions")
 
 
+@pytest.fixture
+def undone(bare_app: Flask, installation: Installation, login: Callable[..., FlaskClient]) -> FlaskClient:
+    """A payment matched before the first run with the overdue document of another, which is taken back after it."""
+    world = World(installation.store)
+    world.payment("pi_1", 3000, sender_tax_id="22222222-2")
+    world.payout("po_1", 2900, ("payment_intent", "pi_1", 3000))
+    due = date(2026, 9, 5)
+    for folio, total in (("1", 3000), ("2", 4000)):
+        world.invoice(folio, total, customer_tax_id="11111111-1", customer_name="Ana", due_date=due, issue_date=due)
+    world.bank_file("00012345678", (date(2026, 9, 11), 2900))
+    world.complete(datetime(2026, 9, 21, 6, tzinfo=UTC))
+    with installation.store.transaction() as session:
+        decisions.match(session, PAIR, sign())
+    reconcile(installation)
+    with installation.store.transaction() as session:
+        decisions.withdraw(session, PAIR, sign())
+    return login(bare_app)
+
+
+@pytest.mark.both_databases
+def test_what_a_decision_will_open_stands_on_the_list(undone: FlaskClient, installation: Installation) -> None:
+    """In its place, filtered, counted and added up as other rows, without a tick or a page; then the run opens it."""
+    late, lost = "Documento vencido sin pago", "Pago sin documento"
+    every = text_of(undone, "/exceptions")
+    assert [every.count(f"{title} ") for title in (late, lost)] == [every.count(late), every.count(lost)]
+    for path, rows, totals in (
+        ("/exceptions", "3 filas", "Total CLP 4.000 Con lo pendiente CLP 10.000"),
+        ("/exceptions?code=PAYMENT_NO_INVOICE", "1 fila", "Con lo pendiente CLP 3.000"),
+        ("/exceptions?q=amount_at_risk%3E3500", "1 fila", "Total CLP 4.000 Con las elegidas"),
+        ("/exceptions?q=ana", "2 filas", "Total CLP 4.000 Con lo pendiente CLP 7.000"),
+        ("/exceptions?code=PAYMENT_NO_INVOICE&q=ana", "0 filas", "0 filas"),
+        ("/exceptions?state=closed", "0 filas", "0 filas"),
+        ("/exceptions?sort=amount_at_risk", "3 filas", "se abre, pendiente"),
+    ):
+        said = text_of(undone, path)
+        assert (rows in said, totals in said) == (True, True), f"{path}: {said}"
+    page = undone.get("/exceptions?sort=-amount_at_risk").get_data(as_text=True)
+    assert page.count("se abre, pendiente") == 2
+    assert page.count('name="pick"') == 1
+    assert page.index("4.000<span") < page.index("se abre, pendiente")
+    assert "Excepciones abiertas 3 1 en la última conciliación" in text_of(undone, "/")
+    for place in ("/payouts/po_1", "/documents/main/cl:33::1"):
+        assert "se abre, pendiente" in text_of(undone, place), place
+    reconcile(installation)
+    after = text_of(undone, "/exceptions")
+    assert "Total CLP 10.000" in after
+    assert "se abre" not in after
+
+
 def test_a_payout_that_a_tie_opens_counts_in_the_headline(
     bare_app: Flask, installation: Installation, login: Callable[..., FlaskClient]
 ) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import uuid
 from collections.abc import Sequence
+from datetime import timedelta
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
@@ -25,11 +26,13 @@ from consumer.facts.store import Turn, take_turn
 from consumer.facts.tables.disputes import Evidence
 from consumer.provider import fields
 from consumer.provider.client import Provider, Upload, open_provider
-from consumer.provider.errors import ProviderError, RefusedError
+from consumer.provider.errors import MissingError, ProviderError, RefusedError, UnreachableError
 from consumer.provider.paging import DISPUTES
 from consumer.provider.writes import NotKeptError, keep_answer
 
 _REVIEW = ""
+# Longer than a request and its repetitions last: who claimed it before that may be sending it still.
+_SENDING_LASTS = timedelta(minutes=10)
 # What the provider's codes say.
 _REFUSALS = {
     "invalid_document": "refused.invalid_document",
@@ -126,6 +129,8 @@ def look_up(provider: Provider, dispute_id: str) -> Standing:
             answer.at or utc_now(),
             len(documents) if isinstance(documents, list) else 0,
         )
+    except MissingError:
+        raise EvidenceError("disputes.unknown", dispute=dispute_id) from None
     except (ProviderError, fields.UnusableObjectError) as error:
         raise EvidenceError("disputes.not_read", dispute=dispute_id, problem=_reason_of(error)) from None
 
@@ -134,8 +139,8 @@ def send_document(installation: Installation, provider: Provider, evidence: Evid
     """Send one document, once.
 
     1. Refuse what was sent, what is too late, and bytes that are not those that were kept.
-    2. Claim it: write the key down before anything goes out. Who finds it claimed sends under the same key.
-    3. Send it; a refusal frees it, a lost answer leaves it claimed.
+    2. Claim it: write the key down before anything goes out. Who finds it claimed is refused.
+    3. Send it; a refusal frees it, and after a lost answer it can be sent again under the same key.
     """
     if evidence.state == State.SENT:
         raise _already_sent(evidence)
@@ -148,22 +153,23 @@ def send_document(installation: Installation, provider: Provider, evidence: Evid
 def submit_dispute(installation: Installation, provider: Provider, dispute_id: str, *, seen: int, who: str) -> None:
     """Ask for the review of a dispute, once; raise EvidenceError if other documents are there than were seen."""
     connection = provider.connection.name
+    standing = look_up(provider, dispute_id)
     with installation.store.transaction() as session:
         asked = Evidence(
             connection=connection, dispute_id=dispute_id, name="", size=0, state=State.KEPT, sha256=_REVIEW, who=who,
             at=utc_now(),
         )  # fmt: skip
         row = _insert(session, asked)
+    if row.state == State.SENDING and standing.status != WAITS:
+        # The dispute shows that the first attempt arrived, whether or not its answer does.
+        _mark(installation, row, State.SENT)
+        _refresh(installation, provider, dispute_id)
+        if row.sent_by == who:
+            return
+        raise _already_sent(row)
     if row.state == State.SENT:
         raise _already_sent(row)
-    standing = look_up(provider, dispute_id)
-    if row.state == State.SENDING and standing.status != WAITS:
-        # The answer to the first attempt was lost, and the dispute shows that it arrived.
-        _mark(installation, row, State.SENT)
-        return
-    check_open(standing, dispute_id)
-    if not standing.documents:
-        raise EvidenceError("disputes.no_documents", dispute=dispute_id)
+    check_ready(standing, dispute_id)
     if standing.documents != seen:
         _refresh(installation, provider, dispute_id)
         raise EvidenceError("disputes.other_documents", dispute=dispute_id, seen=seen, documents=standing.documents)
@@ -176,6 +182,13 @@ def check_open(standing: Standing, dispute_id: str) -> None:
         raise not_waiting(dispute_id, standing.status)
     if standing.due_at is not None and standing.due_at <= standing.at:
         raise EvidenceError("disputes.too_late", dispute=dispute_id, due=format_instant(standing.due_at))
+
+
+def check_ready(standing: Standing, dispute_id: str) -> None:
+    """Raise EvidenceError if a dispute cannot be submitted for review."""
+    check_open(standing, dispute_id)
+    if not standing.documents:
+        raise EvidenceError("disputes.no_documents", dispute=dispute_id)
 
 
 def _send(
@@ -193,7 +206,9 @@ def _send(
         provider.create(DISPUTES, {}, idempotency_key=claimed.key, action=path, file=file)
     except ProviderError as error:
         if error.retryable or not isinstance(error, RefusedError):
-            raise EvidenceError("disputes.no_answer", dispute=dispute_id) from None
+            lost = EvidenceError("disputes.no_answer", dispute=dispute_id)
+            _mark(installation, claimed, State.SENDING, refusal=lost.message)
+            raise lost from None
         reason = _reason_of(error)
         _mark(installation, claimed, State.REFUSED, refusal=reason)
         raise EvidenceError("disputes.refused", dispute=dispute_id, reason=reason) from None
@@ -202,15 +217,26 @@ def _send(
 
 
 def _claim(installation: Installation, evidence: Evidence, *, who: str) -> Evidence:
-    """Write down that this goes out and under which key, unless another has; return it as it stands."""
-    is_free = (col(Evidence.id) == evidence.id, col(Evidence.state).in_((State.KEPT, State.REFUSED)))
-    claim = {"state": State.SENDING, "key": str(uuid.uuid4()), "sent_by": who, "sent_at": utc_now(), "refusal": ""}
+    """Write down that this goes out and under which key; raise EvidenceError if it went out or is going out.
+
+    After a lost answer, or where its sender stopped, it goes out again under the key it has.
+    """
+    now, state = utc_now(), col(Evidence.state)
+    is_over = sa.or_(col(Evidence.refusal) != "", col(Evidence.sent_at) < now - _SENDING_LASTS)
+    is_free = (col(Evidence.id) == evidence.id, state != State.SENT, sa.or_(state != State.SENDING, is_over))
+    key = sa.case((state == State.SENDING, col(Evidence.key)), else_=str(uuid.uuid4()))
+    claim = {"state": State.SENDING, "key": key, "sent_by": who, "sent_at": now, "refusal": ""}
     with installation.store.transaction() as session:
-        session.execute(sa.update(Evidence).where(*is_free).values(claim))
-        found = session.get_one(Evidence, evidence.id, populate_existing=True)
+        is_mine = session.connection().execute(sa.update(Evidence).where(*is_free).values(claim)).rowcount
+        found = session.get(Evidence, evidence.id, populate_existing=True)
+        if found is None:
+            raise EvidenceError("disputes.no_document", number=evidence.id or 0, dispute=evidence.dispute_id)
         session.expunge(found)
     if found.state == State.SENT:
         raise _already_sent(found)
+    if not is_mine:
+        at = format_instant(found.sent_at) if found.sent_at else ""
+        raise EvidenceError("disputes.being_sent", dispute=found.dispute_id, who=found.sent_by, at=at)
     return found
 
 
@@ -260,6 +286,8 @@ def _already_sent(evidence: Evidence) -> EvidenceError:
 
 
 def _reason_of(error: Exception) -> Message | str:
-    """Return why the provider refused: its code in words where they are known."""
+    """Return why the provider refused or did not answer: in words where they are known."""
+    if isinstance(error, UnreachableError):
+        return Message("refused.no_answer")
     code = error.code if isinstance(error, ProviderError) else None
     return Message(_REFUSALS[code]) if code in _REFUSALS else code or str(error)

@@ -77,7 +77,10 @@ def submit(
 ) -> None:  # fmt: skip
     """Ask for the review of a dispute with the documents it has, once; it takes no more of them then."""
     with open_provider(installation, connection) as provider:
-        documents = disputes.look_up(provider, dispute_id).documents
+        standing = disputes.look_up(provider, dispute_id)
+        documents = standing.documents
+        if dry_run:
+            disputes.check_ready(standing, dispute_id)
         say(f"{connection.name} ({connection.mode}): submit {dispute_id} with its documents ({documents})")
         if not dry_run:
             check_agreed(yes=yes)

@@ -1,6 +1,5 @@
 """Evidence of disputes against the sandbox: kept first, sent once, and answered by the other side."""
 
-import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -181,28 +180,6 @@ def test_a_lost_answer_is_repeated_under_its_key(
     assert rows(installation) == [("guía.pdf", "sent"), ("", "sent")]
 
 
-def test_two_people_at_once_send_one_document(installation: Installation, api: httpx.Client, dispute: str) -> None:
-    """Both keep the same file and send it in the same moment; the provider has it once."""
-    connection, ready = installation.settings.connection("main"), threading.Barrier(2)
-
-    def send(who: str) -> None:
-        kept = disputes.keep_document(installation, connection, dispute, chosen())
-        with open_provider(installation, connection) as provider:
-            ready.wait(60)
-            try:
-                disputes.send_document(installation, provider, kept, who=who)
-            except EvidenceError as error:
-                assert "sent to dispute" in str(error)  # noqa: PT017 - the slower one may find it sent
-
-    people = [threading.Thread(target=send, args=(who,)) for who in ("ana", "beto")]
-    for person in people:
-        person.start()
-    for person in people:
-        person.join()
-    assert documents_of(api, dispute) == ["guía.pdf"]
-    assert rows(installation) == [("guía.pdf", "sent")]
-
-
 def test_a_refusal_of_the_provider_is_a_sentence_and_frees_the_document(
     installation: Installation, running: RunningSandbox, dispute: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,3 +248,22 @@ def test_the_file_of_a_dropped_document_goes(installation: Installation) -> None
     assert list(folder.iterdir()) == []
     again = disputes.keep_document(installation, main, "cb_1", chosen())
     assert disputes.read_document(installation, again) == PDF
+
+
+def test_what_keeps_evidence_from_going_out_is_said_in_words(
+    run: Run, running: RunningSandbox, dispute: str, tmp_path: Path
+) -> None:
+    """An unknown dispute, one without documents, one too late, by a dry run too; and a provider that is away."""
+    (tmp_path / "a.pdf").write_bytes(PDF)
+    upload, submit = (("disputes", word) for word in ("upload", "submit"))
+    late = tell(running, "cb_late", documentation_upload_deadline="2026-10-01T02:00:00Z")
+    unknown = "the provider knows no dispute cb_7: nothing was sent"
+    assert unknown in run(Commands(), *upload, "cb_7", str(tmp_path / "a.pdf"), "--yes").output
+    assert unknown in run(Commands(), *submit, "cb_7", "--dry-run").output
+    for way in ("--dry-run", "--yes"):
+        assert "cb_1 has no document yet: send one first" in run(Commands(), *submit, dispute, way).output
+        assert "the deadline of dispute cb_late passed" in run(Commands(), *submit, late, way).output
+    running.stop()
+    away = "the provider does not say how dispute cb_1 stands (it does not answer): nothing was sent, try again"
+    for words in ((*upload, dispute, str(tmp_path / "a.pdf")), (*submit, dispute)):
+        assert away in run(Commands(), *words, "--yes").output

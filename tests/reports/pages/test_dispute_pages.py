@@ -1,13 +1,16 @@
 """Answering a dispute on the pages: deadlines nearest first, evidence looked at, sent once, and submitted."""
 
 import re
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from flask import Flask
 from flask.testing import FlaskClient
 from playwright.sync_api import Browser, Page, expect
@@ -16,6 +19,8 @@ from consumer import errands
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.tables.provider import Dispute
+from consumer.provider.client import Provider
+from cuadre import Commands
 from reports.access.people import Role, add_user, to_user
 from sandbox.serve import RunningSandbox
 from sandbox.state.happening import Happening
@@ -120,6 +125,56 @@ def test_what_is_too_late_or_was_sent_is_said_in_local_words(
     assert again.status_code == 422
     said = again.get_data(as_text=True).partition("guía.pdf ya se envió")[2].partition("</p>")[0]
     assert re.search(r"ana@tienda\.test, \d\d-\d\d-\d{4} \d\d:\d\d\.$", said), said
+
+
+@pytest.mark.both_databases
+def test_who_presses_while_another_sends_is_told_so(
+    pages: Flask, answering: Installation, login: Callable[..., FlaskClient], csrf: Callable[..., str],
+    running: RunningSandbox, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Two people and a command at once on one dispute: one request at the provider, and plain words for the others."""
+    with answering.store.transaction() as session:
+        add_user(session, to_user("beto@tienda.test", "una clave larga", Role.FINANCE, now=utc_now()))
+    ana, beto = login(pages), login(pages, "beto@tienda.test", "una clave larga")
+    path = "/disputes/main/cb_1"
+    hers, his = ({"csrf_token": csrf(client, path), "seen": "1"} for client in (ana, beto))
+    ana.post(f"{path}/evidence", data={**hers, "file": (BytesIO(PDF), "guia.pdf")})
+    file = next((answering.settings.files_dir / "evidence").iterdir())
+    create = Provider.create
+    for address, action, words, said in (
+        ("evidence/1", "documents", ["upload", "cb_1", str(file)], "guia.pdf ya se envió al contracargo cb_1: lo hizo"),
+        ("submit", "submit_for_review", ["submit", "cb_1"], "ya se envió a revisión: lo hizo ana@tienda.test"),
+    ):  # fmt: skip
+        is_going, others_are_told = threading.Event(), threading.Event()
+        statuses: list[int] = []
+
+        def wait(self: Provider, *given: Any, **more: Any) -> Any:
+            is_going.set()  # noqa: B023 - it is over before the next
+            assert others_are_told.wait(120)  # noqa: B023
+            return create(self, *given, **more)
+
+        def press() -> None:
+            statuses.append(ana.post(f"{path}/{address}", data=hers).status_code)  # noqa: B023
+
+        monkeypatch.setattr(Provider, "create", wait)
+        first = threading.Thread(target=press)
+        first.start()
+        assert is_going.wait(120)
+        told = beto.post(f"{path}/{address}", data=his)
+        command = CliRunner().invoke(Commands(), ["disputes", *words, "--yes"], obj=lambda: answering)
+        others_are_told.set()
+        first.join(120)
+        assert (statuses, told.status_code) == ([303], 422)
+        assert "ana@tienda.test lo está enviando al proveedor desde" in told.get_data(as_text=True)
+        assert "ana@tienda.test has been sending it to the provider since" in command.output
+        after = beto.post(f"{path}/{address}", data=his)
+        assert (after.status_code, said in after.get_data(as_text=True)) == (422, True)
+        asked = [
+            number
+            for at, number in running.world.requests.items()
+            if at == f"POST /v1{path.replace('/main', '')}/{action}?"
+        ]
+        assert asked == [1]
 
 
 def test_a_viewer_sees_and_may_not_send(

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -22,6 +22,7 @@ from reconcile.books.invoices import ChangedField, ImportOutcome, import_invoice
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
 from reconcile.books.proposals import Proposal, propose_columns
 from reconcile.books.rates import HOME_RATE, RatesOutcome, import_rates
+from reconcile.books.reading import ControlTotal
 from reconcile.books.register_files import RegisterOutcome, import_registers
 from reconcile.books.tax_files import is_tax_path
 from reconcile.books.tax_intake import TaxOutcome, import_tax_files
@@ -213,13 +214,10 @@ def to_safe_name(name: str) -> str:
 
 def _of_invoices(outcome: ImportOutcome) -> Intake:
     reading = outcome.reading
-    totals = [
-        Total(one.doc_type, one.currency, one.count, {name: getattr(one, name) for name in AMOUNTS})
-        for one in reading.totals
-    ]
     counts = {"added": outcome.added, "changed": outcome.changed, "unchanged": outcome.unchanged}
     return Intake(
-        outcome.name, outcome.kept, reading.rows, counts, totals, outcome.rejects, reading.notes, outcome.earlier,
+        outcome.name, outcome.kept, reading.rows, counts, _to_totals(reading.totals), outcome.rejects, reading.notes,
+        outcome.earlier,
         replaces=outcome.seen if outcome.accepted else "", stale=outcome.stale, changes=outcome.changes,
         totals_accepted=outcome.totals_accepted, may_accept_totals=reading.may_accept_totals, columns=reading.columns,
     )  # fmt: skip
@@ -234,13 +232,22 @@ def _of_tax(outcome: TaxOutcome, *, dry_run: bool) -> Intake:
     if (count := outcome.counts[DocumentVerdict.NOT_FOR_US]) > 1:
         other = listed[-1]
         refused[-1] = Message("tax.passed_over", {"count": count, "file": other.file, "reason": other.reason})
-    counts = {"added": outcome.kept, "changed": outcome.changed, "unchanged": outcome.counts[DocumentVerdict.KNOWN]}
+    known = outcome.unchanged + outcome.counts[DocumentVerdict.KNOWN]
+    counts = {"added": outcome.added, "changed": outcome.changed, "unchanged": known}
+    totals = [] if is_refused else _to_totals(outcome.totals)
     return Intake(
-        outcome.name, bool(outcome.kept) and not dry_run, sum(outcome.counts.values()), counts, [],
+        outcome.name, bool(outcome.kept) and not dry_run, sum(outcome.counts.values()), counts, totals,
         [Reject(NO_LINE, "", "", one) for one in refused or [Message("tax.empty")]] if is_refused else [],
         [] if is_refused else refused,
         Message("tax.known", {"count": outcome.counts[DocumentVerdict.KNOWN]}) if is_known else None,
+        changes=outcome.changes,
     )  # fmt: skip
+
+
+def _to_totals(totals: Iterable[ControlTotal]) -> list[Total]:
+    return [
+        Total(one.doc_type, one.currency, one.count, {name: getattr(one, name) for name in AMOUNTS}) for one in totals
+    ]
 
 
 def _of_bank(outcome: BankOutcome) -> Intake:

@@ -119,7 +119,7 @@ def import_invoices(  # noqa: PLR0913 - one file, and what only a person knows o
         return outcome
     if dry_run:
         with installation.store.reading() as session:
-            return _with_counts(session, outcome, find_changes(session, connection, reading))
+            return look(session, connection, outcome)
     with installation.store.transaction() as session:
         return keep(session, connection, outcome, at=utc_now(), seen=seen)
 
@@ -175,6 +175,11 @@ class Changes:
     @property
     def earlier_files(self) -> list[str]:
         return sorted({row.file_sha256 for row in self.known.values()})
+
+
+def look(session: Session, connection: Connection, outcome: ImportOutcome) -> ImportOutcome:
+    """Return what an accepted file would change."""
+    return _with_counts(session, outcome, find_changes(session, connection, outcome.reading))
 
 
 def keep(

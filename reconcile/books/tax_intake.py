@@ -22,10 +22,10 @@ from consumer.facts.store import Turn, among, take_turn
 from consumer.facts.tables.types import core_of
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
 from consumer.facts.work import Completion
-from reconcile.books.documents import Document
+from reconcile.books.documents import AMOUNTS, Document
 from reconcile.books.headers import ReadColumn
-from reconcile.books.invoices import ImportOutcome, find_own_tax_ids, keep
-from reconcile.books.reading import Reading
+from reconcile.books.invoices import ChangedField, ImportOutcome, find_own_tax_ids, keep, look
+from reconcile.books.reading import ControlTotal, Reading
 from reconcile.books.tax_documents import SUBSTITUTES, Relation, Settlement, TaxDocument
 from reconcile.books.tax_files import Member, list_members
 from reconcile.books.tax_judging import ISSUED, Found, Verdict, judge_members
@@ -46,7 +46,11 @@ REFUSED = (Verdict.CHANGED, Verdict.NO_STAMP, Verdict.OTHER_ISSUER, Verdict.UNRE
 
 @dataclass(slots=True)
 class TaxOutcome:
-    """What became of all files; `listed` are refused ones up to a number, `passed_over` the first that is no matter."""
+    """What became of all files; `listed` are refused ones up to a number, `passed_over` the first that is no matter.
+
+    `added`, `changed` and `unchanged` say what documents that came in are to the books: those that a list had brought
+    are not new. `amounts` add up all documents that came in or are known, by kind, direction and currency.
+    """
 
     name: str
     counts: Counter[Verdict] = field(default_factory=Counter)
@@ -54,6 +58,22 @@ class TaxOutcome:
     passed_over: Found | None = None
     added: int = 0
     changed: int = 0
+    unchanged: int = 0
+    changes: list[ChangedField] = field(default_factory=list)
+    amounts: dict[tuple[str, str, str], Counter[str]] = field(default_factory=dict)
+    # What a dry run found new in earlier batches.
+    seen: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def totals(self) -> list[ControlTotal]:
+        """Return control totals by kind and currency; those of documents of others say that they were received."""
+        return [
+            ControlTotal(
+                kind if direction == ISSUED else f"{kind} {direction}", currency, sums["count"],
+                *(sums[name] for name in AMOUNTS),
+            )
+            for (kind, direction, currency), sums in sorted(self.amounts.items())
+        ]  # fmt: skip
 
     @property
     def refused(self) -> int:
@@ -75,6 +95,12 @@ class TaxOutcome:
             self.listed.append(found)
         if found.verdict is Verdict.NOT_FOR_US:
             self.passed_over = self.passed_over or found
+        document = found.document
+        if document and found.verdict in {*KEPT, Verdict.KNOWN} and document.kind not in NO_SALES:
+            sums = self.amounts.setdefault((document.kind, found.direction, document.currency), Counter())
+            own = {"count": 1, "net": document.net, "exempt": document.exempt, "vat": document.vat}
+            for name, value in (*own.items(), ("total", document.payable)):
+                sums[name] += value or 0
 
 
 OnFound: TypeAlias = Callable[[Found], None]
@@ -119,29 +145,39 @@ def _keep_batch(
     """Judge a batch against what is known, and write what is new in the caller's transaction."""
     if not dry_run:
         take_turn(session, Turn.BOOKS)
-    judged = _compare(session, connection.name, batch)
+    judged = _compare(session, connection.name, batch, outcome.seen)
     new = [one for one in judged if one.document is not None and one.verdict in KEPT]
     if not dry_run:
         _note_others(session, connection.name, judged)
-    if dry_run or not new:
-        outcome.added += len(new)
+    if not new:
         return judged
     at = utc_now()
     digest = hashlib.sha256("".join(one.digest for one in new).encode()).hexdigest()
-    books = [*_list_books(new), *_list_replaced(session, connection.name, new)]
+    own = list(_list_books(new))
+    books = [*own, *_list_replaced(session, connection.name, new)]
     reading = Reading(
         tuple((document, {}) for document in books), (), rows=len(new), columns=(ReadColumn("", "currency"),)
     )
-    kept = keep(session, connection, ImportOutcome(name, digest, True, False, reading, ()), at=at)
-    _write(session, connection, new, digest, at)
-    outcome.added, outcome.changed = outcome.added + len(new), outcome.changed + kept.changed
+    made = ImportOutcome(name, digest, True, False, reading, ())
+    if dry_run:
+        made = look(session, connection, made)
+        outcome.changes += made.changes
+        outcome.seen |= {one.document.doc_key: one.digest for one in new if one.document}
+    else:
+        made = keep(session, connection, made, at=at)
+        _write(session, connection, new, digest, at)
+    altered = {one.doc_key for one in made.changes} & {document.doc_key for document in own}
+    as_before = len(own) - made.added - len(altered)
+    outcome.added += len(new) - len(altered) - as_before
+    outcome.changed += made.changed
+    outcome.unchanged += as_before
     return judged
 
 
-def _compare(session: Session, connection: str, batch: Sequence[Found]) -> list[Found]:
+def _compare(session: Session, connection: str, batch: Sequence[Found], seen: Mapping[str, str]) -> list[Found]:
     """Tell new documents from known ones, and new ones that another took the place of from those that live."""
     keys = sorted({one.document.doc_key for one in batch if one.document and one.verdict is Verdict.TAKEN})
-    known = dict(_read_known(session, connection, keys))
+    known = {**seen, **dict(_read_known(session, connection, keys))}
     void = set(_read_void(session, connection, keys))
     judged = []
     for one in batch:

@@ -25,10 +25,17 @@ from consumer.facts.work import Completion
 from reconcile.books.documents import NO_LINE
 from reconcile.books.invoices import ChangedField, ImportOutcome, import_invoices
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
-from reconcile.books.reading import ControlTotal
 from reconcile.books.tax_files import is_tax_path
 from reconcile.commands import tax_documents
-from reconcile.commands.files import make_undo, print_files, say_columns, show_rejects, status_of
+from reconcile.commands.files import (
+    TOTAL_KEYS,
+    make_undo,
+    print_files,
+    say_columns,
+    show_rejects,
+    status_of,
+    to_total_row,
+)
 from reconcile.desk.removals import Kind
 from reconcile.kept import records
 from reconcile.tables.books import LocalInvoice
@@ -38,7 +45,6 @@ FILE_KEYS = (
     "separator", "columns", "totals", "totals_accepted", "rejects", "notes", "changes",
 )  # fmt: skip
 CHANGE_KEYS = ("doc_key", "field", "before", "after", "closed")
-TOTAL_KEYS = ("doc_type", "currency", "count", "net", "exempt", "vat", "total")
 REPORT_KEYS = ("connection", "file", "accepted", "payout_id", "rows", "fee_total", "currency", "rejects")
 
 
@@ -156,7 +162,7 @@ def to_file_row(connection: str, outcome: ImportOutcome) -> dict[str, object]:
         "rows": reading.rows, "added": outcome.added, "changed": outcome.changed, "unchanged": outcome.unchanged,
         "repeated": reading.repeated, "encoding": reading.encoding, "separator": reading.separator,
         "columns": [*map(asdict, reading.columns)],
-        "totals": [_to_total_row(total) for total in reading.totals],
+        "totals": [to_total_row(total) for total in reading.totals],
         "totals_accepted": outcome.totals_accepted,
         "rejects": [reject.to_row() for reject in outcome.rejects],
         "notes": [*map(str, filter(None, [outcome.earlier, *reading.notes]))],
@@ -173,18 +179,13 @@ def _to_change_row(one: ChangedField) -> dict[str, object]:
     return {"doc_key": one.doc_key, "field": one.field, "before": before, "after": after, "closed": one.is_closed}
 
 
-def _to_total_row(total: ControlTotal) -> dict[str, object]:
-    amounts = {name: format_decimal(getattr(total, name), total.currency) for name in TOTAL_KEYS[3:]}
-    return {"doc_type": total.doc_type, "currency": total.currency, "count": total.count} | amounts
-
-
 def _show(outcome: ImportOutcome, *, dry_run: bool) -> None:
     for line in _lines(outcome, dry_run=dry_run):
         say(line)
     if outcome.rejects and not _is_of_file(outcome):
         show_rejects(reject.to_row() for reject in outcome.rejects)
     elif outcome.reading.totals:
-        print_rows([_to_total_row(total) for total in outcome.reading.totals], TOTAL_KEYS, as_json=False)
+        print_rows([to_total_row(total) for total in outcome.reading.totals], TOTAL_KEYS, as_json=False)
     if dry_run and outcome.changes:
         print_rows(map(_to_change_row, outcome.changes), CHANGE_KEYS, as_json=False)
 

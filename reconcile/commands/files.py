@@ -7,13 +7,17 @@ import click
 
 from consumer.commands.terminal import CommandError, json_option, on_connection, print_rows, say
 from consumer.facts.installation import Connection, Installation
+from consumer.facts.money import format_decimal
 from consumer.facts.work import Completion
+from reconcile.books.documents import AMOUNTS
 from reconcile.books.headers import ReadColumn
+from reconcile.books.reading import ControlTotal
 from reconcile.commands.decisions import author_option, signature
 from reconcile.desk import removals
 from reconcile.desk.removals import Kind, Removal, RemovalError
 
 REJECT_KEYS = ("line", "column", "value", "reason")
+TOTAL_KEYS = ("doc_type", "currency", "count", *AMOUNTS)
 REMOVAL_KEYS = ("connection", "file", "sha256", "removed", "gone", "restored", "reasons")
 
 
@@ -47,6 +51,12 @@ def print_files(rows: Sequence[Mapping[str, Any]], keys: Sequence[str], *, as_js
 def show_rejects(rejects: Iterable[Mapping[str, Any]], keys: Sequence[str] = REJECT_KEYS) -> None:
     """Print what is wrong in a file; what is wrong with the file as a whole stands on no line of it."""
     print_rows([{**reject, "line": reject["line"] or None} for reject in rejects], keys, as_json=False)
+
+
+def to_total_row(total: ControlTotal) -> dict[str, object]:
+    """Return control totals for people and programs, amounts in major units."""
+    amounts = {name: format_decimal(getattr(total, name), total.currency) for name in AMOUNTS}
+    return {"doc_type": total.doc_type, "currency": total.currency, "count": total.count} | amounts
 
 
 def say_columns(file: str, columns: Sequence[ReadColumn]) -> Iterator[str]:

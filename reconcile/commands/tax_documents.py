@@ -11,6 +11,7 @@ from consumer.facts.messages import word
 from reconcile.books.tax_files import count_members
 from reconcile.books.tax_intake import TaxOutcome, import_tax_files
 from reconcile.books.tax_judging import Found, Verdict
+from reconcile.commands.files import TOTAL_KEYS, to_total_row
 
 KEYS = ("connection", "file", "verdict", "doc_key", "reason")
 
@@ -31,11 +32,15 @@ def bring_in(
             installation, connection, paths, dry_run=dry_run, on_found=lambda _found: move(advance=1)
         )
     verb = "would come in" if dry_run else "came in"
-    say(f"{outcome.name}: {format_count(outcome.kept, 'document')} {verb}")
+    known = outcome.unchanged + outcome.counts[Verdict.KNOWN]
+    counts = f"{outcome.added} new, {outcome.changed} changed, {known} as known"
+    say(f"{outcome.name}: {format_count(outcome.kept, 'document')} {verb}: {counts}")
     print_rows(
         [{"verdict": word("tax_verdict", one.value, "en"), "count": outcome.counts[one]} for one in Verdict
          if outcome.counts[one]], ("verdict", "count"), as_json=False,
     )  # fmt: skip
+    if outcome.amounts:
+        print_rows(map(to_total_row, outcome.totals), TOTAL_KEYS, as_json=False)
     if outcome.listed:
         print_rows([one.to_row(connection.name) for one in outcome.listed], KEYS[1:], as_json=False)
     if outcome.refused > len(outcome.listed):

@@ -21,7 +21,9 @@ from reports.shapes.spans import Row
 from reports.tables import SeenMark
 
 FIRST_ROWS = 8
-# Beyond this age, in days, the oldest come first whatever they are worth; below it the largest do.
+# So many of the largest of each currency are among them, however new.
+_LARGEST = 3
+# Beyond each of these ages what is older comes first, whatever it is worth; of one age the larger one does.
 _OLD = (timedelta(days=30), timedelta(days=7))
 # What a payout became, in the order in which its news is told.
 _ARRIVALS = (
@@ -52,13 +54,20 @@ class News:
 
 
 def find_first(session: Session, connections: Sequence[str], today: date) -> list[Row]:
-    """Find what must be looked at first: by age in steps, and within a step by money."""
+    """Find what must be looked at first: by age in steps, and within a step by money; the largest are always there."""
     table = core_of(ExceptionRow)
     since = sa.func.coalesce(table.c.fact_on, table.c.opened_on)
     step = sa.case(*((since <= today - age, place) for place, age in enumerate(_OLD)), else_=len(_OLD))
     mine = (table.c.connection.in_(connections), table.c.resolved_on.is_(None), table.c.severity != Severity.INFO)
-    order = (step, table.c.amount_at_risk.desc(), since, table.c.id)
-    return list(exception_rows(session, sa.select(table).where(*mine).order_by(*order).limit(FIRST_ROWS)))
+    by_amount = (table.c.amount_at_risk.desc(), since, table.c.id)
+    # Amounts of two currencies do not compare.
+    place = sa.func.row_number().over(partition_by=table.c.currency, order_by=by_amount)
+    ranked = sa.select(table.c.connection, table.c.id, place.label("place")).where(*mine).subquery()
+    same = sa.and_(ranked.c.connection == table.c.connection, ranked.c.id == table.c.id)
+    wanted = sa.select(table.c.connection, table.c.id).join(ranked, same)
+    chosen = wanted.order_by(ranked.c.place > _LARGEST, step, *by_amount).limit(FIRST_ROWS).subquery()
+    same = sa.and_(chosen.c.connection == table.c.connection, chosen.c.id == table.c.id)
+    return list(exception_rows(session, sa.select(table).join(chosen, same).order_by(step, *by_amount)))
 
 
 def find_to_answer(session: Session, connections: Sequence[str]) -> list[Row]:

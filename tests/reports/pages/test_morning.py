@@ -51,6 +51,21 @@ def test_the_oldest_and_the_largest_come_first(client: FlaskClient, reconciled: 
     assert places == sorted(places)
 
 
+def test_the_largest_are_there_however_much_is_old(client: FlaskClient, reconciled: Installation) -> None:
+    """Eight small old ones leave room for the three largest of each currency, below what is older than a month."""
+    with reconciled.store.transaction() as session:
+        for number in range(8):
+            _add(
+                session, number, amount_at_risk=100 + number, fact_on=date(2026, 8, 1), customer_name=f"Vieja {number}"
+            )
+        for number, amount in enumerate((4_000_000, 3_000_000, 2_000_000, 1_000_000), start=10):
+            _add(session, number, amount_at_risk=amount, customer_name=f"Nueva {number}")
+        _add(session, 20, amount_at_risk=50, currency="USD", customer_name="Extranjera Inc")
+    page = text_of(client, "/")
+    shown = re.findall(r"Vieja \d|Nueva \d+|Extranjera Inc", page[page.index("Revise esto primero") :])
+    assert shown == ["Vieja 7", "Vieja 6", "Vieja 5", "Vieja 4", "Nueva 10", "Nueva 11", "Nueva 12", "Extranjera Inc"]
+
+
 def test_a_payment_names_its_customer_once(client: FlaskClient, reconciled: Installation) -> None:
     """The name of a payment begins with its customer, who is not said before it again."""
     at = datetime(2026, 10, 7, 15, tzinfo=UTC)

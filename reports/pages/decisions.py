@@ -56,12 +56,20 @@ def show_case(connection: str, exception_id: str) -> ResponseReturnValue:
         _note_seen(connection, exception_id)
     as_of = max((run.as_of for run in runs), default=found.row.last_seen_on)
     calendar = calendars_of(desk.installation(), [own], runs)[connection]
+    lines = pending.on_lines(found.lines, connection, resource_id=found.row.resource_id or "")
+    payment = lines[0] if lines else None
+    applied = cases.find_applied(lines)
+    documents = pending.on_candidates(found.candidates, connection)
+    candidates = [row for row in documents if row["doc_key"] not in applied and row["balance"]]
     return render_template(
         "case.html",
         case=found,
-        payment=pending.on_payment(found.payment),
+        payment=payment,
+        candidates=candidates,
+        applied=applied,
+        left=cases.find_left(lines),
         later=pending.on_exceptions([found.row.model_dump()])[0],
-        suggested="" if wanted else cases.suggest(found.payment, found.evidence, found.candidates),
+        suggested="" if wanted else cases.suggest(payment, found.evidence, candidates),
         wanted=wanted,
         row=found.row,
         age=max(0, calendar.days_between(found.row.aged_from, found.row.resolved_on or as_of)),

@@ -59,11 +59,16 @@ def on_document(row: Row | None, connection: str) -> Row | None:
     return row if row is None or waiting is None else _over(row, waiting.documents.get(row["doc_key"]))
 
 
-def on_payment(row: Row | None) -> Row | None:
-    """Return a payment's first line as it will be."""
-    if row is None or (waiting := _of(row)) is None:
-        return row
-    return _over(row, next(iter(waiting.lines.get(row["resource_id"], ())), None))
+def on_candidates(rows: Iterable[Row], connection: str) -> list[Row]:
+    """Give documents that a payment could be for the balance they will have."""
+    waiting = pending_now().get(connection)
+    later = waiting.documents if waiting is not None else {}
+    return [
+        {**row, "balance": found["balance"], "difference": row["difference"] + row["balance"] - found["balance"]}
+        if (found := later.get(row["doc_key"]))
+        else row
+        for row in rows
+    ]
 
 
 def on_lines(rows: Sequence[Row], connection: str, **mine: str) -> list[Row]:

@@ -37,7 +37,8 @@ class Case:
 
     row: ExceptionRow
     evidence: Evidence
-    payment: Row | None
+    # The lines of its payment, one for each document.
+    lines: Sequence[Row]
     candidates: Sequence[Row]
     decisions: Sequence[Decision]
     history: Sequence[ExceptionChange]
@@ -68,8 +69,9 @@ def find_case(
     run = next((run for run in runs if run.connection == connection), None)
     evidence = to_evidence(row.evidence)
     lines = find_lines(session, run, row.resource_id, payout_id=row.payout_id) if run and row.resource_id else []
-    payment = next((line | {"connection": connection} for line in lines if line["resource_type"] in PAYMENTS), None)
-    applied = {line["doc_key"] for line in lines if line["applied_amount"]}
+    lines = [line | {"connection": connection} for line in lines if line["resource_type"] in PAYMENTS]
+    payment = lines[0] if lines else None
+    applied = find_applied(lines)
     candidates = find_candidates(session, run, payment, evidence, applied, named) if run and payment else []
     about = Pair(connection, row.resource_id or "", "" if row.resource_id else row.doc_key or "")
     stand = decisions.standing(session, about) if row.resource_id or row.doc_key else []
@@ -81,7 +83,7 @@ def find_case(
     return Case(
         row,
         evidence,
-        payment,
+        lines,
         candidates,
         stand,
         changes,
@@ -92,6 +94,22 @@ def find_case(
         casework.find_comments(session, connection, exception_id),
         attachments.list_attachments(session, connection, exception_id),
     )
+
+
+def find_applied(lines: Sequence[Row]) -> list[str]:
+    """Return the documents that get anything of an item, in the order of its lines."""
+    return list(dict.fromkeys(line["doc_key"] for line in lines if line["doc_key"] and line["applied_amount"]))
+
+
+def find_left(lines: Sequence[Row]) -> int:
+    """Return what of a payment no document needs: what none has got, and what its last one has got too much."""
+    paid = abs(lines[0]["amount_signed"]) if lines else 0
+    needed = (
+        max(0, line["applied_amount"] + min(0, line["doc_balance_after"] or 0))
+        for line in lines
+        if line["applied_amount"]
+    )
+    return int(max(0, paid - sum(needed)))
 
 
 def _find_decided(session: Session, about: Pair) -> Sequence[Decision]:

@@ -59,11 +59,15 @@ def test_a_match_by_hand_and_its_undo(enter: Enter, address: str) -> None:
     row.get_by_text("Decidir").click()
     row.get_by_label("Motivo").fill("el cliente lo confirmó")
     row.get_by_role("button", name="Conciliar").click()
-    expect(page.get_by_text("Conciliado a mano; se verá en la próxima conciliación.")).to_be_visible()
+    expect(
+        page.get_by_text("Conciliado a mano. Lo que cambia se muestra como pendiente hasta la próxima conciliación.")
+    ).to_be_visible()
     undo = page.get_by_role("row", name="Conciliado a mano")
     undo.get_by_label("Motivo").fill("era de otro mes")
     undo.get_by_role("button", name="Separar").click()
-    expect(page.get_by_text("Separado; se verá en la próxima conciliación.")).to_be_visible()
+    expect(
+        page.get_by_text("Separado. Lo que cambia se muestra como pendiente hasta la próxima conciliación.")
+    ).to_be_visible()
 
 
 def test_a_sheet_goes_out_and_comes_back(enter: Enter, address: str, tmp_path: Path) -> None:
@@ -208,7 +212,9 @@ def test_a_difference_is_accepted_as_what_it_is(enter: Enter, address: str) -> N
     page.get_by_label("Qué es").select_option(label="Castigo")
     page.locator("#why-of-document").fill("incobrable")
     page.get_by_role("button", name="Aceptar").click()
-    expect(page.get_by_text("Aceptado; se verá en la próxima conciliación.")).to_be_visible()
+    expect(
+        page.get_by_text("Aceptado. Lo que cambia se muestra como pendiente hasta la próxima conciliación.")
+    ).to_be_visible()
     expect(page.get_by_role("table", name="Decisiones vigentes")).to_contain_text("Castigo")
 
 

@@ -159,7 +159,7 @@ def test_what_somebody_changed_meanwhile_is_refused(act: Callable[..., str], rec
 
 def test_a_payment_is_matched_by_hand_and_undone(act: Callable[..., str], reconciled: Installation) -> None:
     """A match is a decision with reason and author; undoing it supersedes it and keeps both."""
-    assert "Conciliado a mano; se verá" in act(
+    assert "Conciliado a mano. Lo que cambia" in act(
         "match", resource_id="pi_2", doc_key="cl:33::1105", reason="lo dijo el cliente", seen=0
     )
     (match,) = kept(reconciled, Decision)
@@ -180,7 +180,7 @@ def test_a_separation_is_undone_by_a_button(act: Callable[..., str], reconciled:
     (separation,) = kept(reconciled, Decision)
     assert re.search(r"/withdraw\" class=\"stack\">.*<button>Deshacer</button>", page, re.DOTALL)
     page = act("withdraw", resource_id="pi_2", doc_key="cl:33::1105", reason="sí era", seen=separation.id)
-    assert "Deshecho; se verá" in page
+    assert "Deshecho. Lo que cambia" in page
     assert {row.kind: row.undone_by for row in kept(reconciled, Decision)} == {"unmatch": 2, "withdraw": 2}
     assert "No vale ninguna decisión sobre $50.000 y Factura electrónica 1105" in act(
         "withdraw", resource_id="pi_2", doc_key="cl:33::1105", reason="otra vez", seen=0

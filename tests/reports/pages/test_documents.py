@@ -102,7 +102,7 @@ def test_a_sale_shows_its_tax_documents_and_three_balances(shelf: FlaskClient, r
 def test_what_is_left_is_accepted_as_what_it_is(accept: Callable[..., str], reconciled: Installation) -> None:
     """The kind, the amount as people write it and the reason are kept with their author."""
     page = accept(kind="write_off", amount="12.500", reason="incobrable")
-    assert "Aceptado; se verá en la próxima conciliación." in page
+    assert "Aceptado. Lo que cambia se muestra como pendiente hasta la próxima conciliación." in page
     assert "Castigo" in page
     (kept,) = decisions(reconciled)
     assert (kept.kind, kept.reason_type, kept.amount, kept.doc_key, kept.resource_id, kept.author) == (
@@ -126,7 +126,7 @@ def test_what_was_accepted_is_undone_on_its_page(
     form = {"csrf_token": csrf(shelf, PAGE), "resource_id": "", "doc_key": "cl:33::1105", "reason": "pagó igual"}
     answer = shelf.post("/documents/main", data={**form, "seen": kept.id}, follow_redirects=True)
     page = answer.get_data(as_text=True)
-    assert "Deshecho; se verá en la próxima conciliación." in page
+    assert "Deshecho. Lo que cambia se muestra como pendiente hasta la próxima conciliación." in page
     assert "<button>Deshacer</button>" not in page
     assert "pagó igual" in page
     again = shelf.post("/documents/main", data={**form, "seen": 0}, follow_redirects=True).get_data(as_text=True)

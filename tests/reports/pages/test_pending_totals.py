@@ -175,3 +175,33 @@ def test_before_closing_only_what_waits_is_pending(reader: FlaskClient, installa
     with installation.store.transaction() as session:
         decisions.withdraw(session, PAIR, sign())
     assert "En orden Decisiones pendientes 0" in text_of(reader, path)
+
+
+def test_a_case_shows_what_is_left_of_its_payment(
+    bare_app: Flask, installation: Installation, login: Callable[..., FlaskClient]
+) -> None:
+    """With part of it assigned: both documents are named, the rest is offered; with all of it no button is left."""
+    world = World(installation.store)
+    world.payment("pi_1", 5000, sender_tax_id="22222222-2")
+    world.payout("po_1", 4900, ("payment_intent", "pi_1", 5000))
+    for folio, total in (("1", 1000), ("2", 1500), ("3", 2500), ("4", 7000)):
+        world.invoice(folio, total, customer_tax_id="11111111-1", customer_name="Ana")
+    world.complete(datetime(2026, 9, 21, 6, tzinfo=UTC))
+    reconcile(installation)
+    reader = login(bare_app)
+    listed = reader.get("/exceptions?code=PAYMENT_NO_INVOICE").get_data(as_text=True)
+    case = "/exceptions/main/" + listed.partition('href="/exceptions/main/')[2].partition("?")[0]
+    assert "Queda por asignar: 5.000 CLP" in text_of(reader, case + "?q=Ana")
+    with installation.store.transaction() as session:
+        for folio in ("1", "2"):
+            decisions.match(session, Pair("main", "pi_1", f"cl:33::{folio}"), sign())
+    page = text_of(reader, case + "?q=Ana")
+    assert "Varios documentos pendiente Factura electrónica 1 cl:33::1 Factura electrónica 2 cl:33::2 Doc" in page
+    assert "Queda por asignar: 2.500 CLP" in page
+    offered = page.partition("Este pago")[2].partition("Queda por asignar")[0]
+    assert ("cl:33::3" in offered, "cl:33::2" in offered) == (True, False)
+    with installation.store.transaction() as session:
+        decisions.match(session, Pair("main", "pi_1", "cl:33::3"), sign())
+    page = text_of(reader, case + "?q=Ana")
+    assert "Factura electrónica 2 cl:33::2 Factura electrónica 3 cl:33::3 Documentos" in page
+    assert "Conciliar lo marcado" not in page

@@ -45,13 +45,13 @@ def insert_rows(
     """
     if connection.dialect.name != "sqlite":
         for some in _lists(rows, _ROWS_A_JSON):
-            _insert_json(connection, table, tuple(names), some, alike=alike, key=())
+            _insert_json(connection, table, tuple(names), some, alike=alike)
         return
     for text, values in _list_statements(table, names, rows, alike, rows_a_statement):
         connection.exec_driver_sql(text, values)
 
 
-def insert_new_rows(
+def insert_new_rows(  # noqa: PLR0913 - what becomes of the rows is three keyword arguments
     connection: Connection,
     table: sa.Table,
     names: Sequence[str],
@@ -59,13 +59,19 @@ def insert_new_rows(
     *,
     key: Sequence[str],
     alike: Mapping[str, object] = _NOTHING,
+    only_if: str = "true",
 ) -> set[tuple[object, ...]]:
-    """Insert the rows whose key is new, on PostgreSQL in one statement; return the keys that were inserted."""
-    if connection.dialect.name != "sqlite":
-        return set(_insert_json(connection, table, tuple(names), rows, alike=alike, key=tuple(key))) if rows else set()
+    """Insert the rows whose key is new, on PostgreSQL in one statement; return the keys that were inserted.
+
+    `only_if` is a condition in SQL of the statement itself: no row goes in where it does not hold.
+    """
+    if not rows:
+        return set()
     listed = ", ".join(key)
     # After a select the condition keeps SQLite from reading the conflict as that of a join.
-    only_new = f"{' WHERE true' if alike else ''} ON CONFLICT ({listed}) DO NOTHING RETURNING {listed}"
+    only_new = f" WHERE {only_if} ON CONFLICT ({listed}) DO NOTHING RETURNING {listed}"
+    if connection.dialect.name != "sqlite":
+        return set(_insert_json(connection, table, tuple(names), rows, alike=alike, ending=only_new))
     statements = _list_statements(table, names, rows, alike, ROWS_A_STATEMENT)
     return {tuple(row) for text, values in statements for row in connection.exec_driver_sql(text + only_new, values)}
 
@@ -107,8 +113,7 @@ def _lists(rows: Iterable[Values], most: int) -> Iterator[list[Values]]:
 def _values_text(table: sa.Table, alike: tuple[str, ...], names: tuple[str, ...], rows: int) -> str:
     places = f"({', '.join('?' * len(names))})"
     given = f"VALUES {', '.join([places] * rows)}"
-    into = f"INSERT INTO {table.name} ({', '.join((*alike, *names))})"
-    return f"{into} SELECT {'?, ' * len(alike)}* FROM ({given})" if alike else f"{into} {given}"
+    return f"INSERT INTO {table.name} ({', '.join((*alike, *names))}) SELECT {'?, ' * len(alike)}* FROM ({given})"
 
 
 def _convert(table: sa.Table, names: Sequence[str], rows: Iterable[Values]) -> Iterable[Values]:
@@ -137,23 +142,21 @@ def _insert_json(
     rows: Sequence[Values],
     *,
     alike: Mapping[str, object],
-    key: tuple[str, ...],
+    ending: str = "",
 ) -> list[tuple[object, ...]]:
     """Insert from one JSON value: the statement reads the same for any number of rows, so it is planned once."""
-    text = _json_text(table, tuple(alike), names, key)
-    found = connection.exec_driver_sql(text, (*alike.values(), _as_json(connection, table, names, rows)))
-    return [tuple(row) for row in found] if key else []
+    text = _json_text(table, tuple(alike), names)
+    found = connection.exec_driver_sql(text + ending, (*alike.values(), _as_json(connection, table, names, rows)))
+    return [tuple(row) for row in found] if ending else []
 
 
 @cache
-def _json_text(table: sa.Table, alike: tuple[str, ...], names: tuple[str, ...], key: tuple[str, ...]) -> str:
+def _json_text(table: sa.Table, alike: tuple[str, ...], names: tuple[str, ...]) -> str:
     # JSON carries bytes as base64, exactly and in any encoding of the database.
     taken = [f"decode(given.{name}, 'base64')" if _is_bytes(table, name) else f"given.{name}" for name in names]
     given = [f"CAST(%s AS {_type_of(table, name)})" for name in alike]
     into = f"INSERT INTO {table.name} ({', '.join((*alike, *names))})"
-    text = f"{into} SELECT {', '.join((*given, *taken))} FROM {_name_rows(table, names)}"
-    listed = ", ".join(key)
-    return f"{text} ON CONFLICT ({listed}) DO NOTHING RETURNING {listed}" if key else text
+    return f"{into} SELECT {', '.join((*given, *taken))} FROM {_name_rows(table, names)}"
 
 
 @cache

@@ -16,6 +16,10 @@ from consumer.facts.tables.types import core_of
 CIPHER = "cuadre_erasures"
 _KEY_BYTES = 32
 _MARK = core_of(ErasureMark)
+# Made once: it is asked with every batch of events.
+_SUBJECTS = sa.select(_MARK.c.key).where(_MARK.c.kind == SUBJECT)
+# The condition of a statement, in SQL, that writes what it is given only if `read_subjects` would find none.
+IS_NO_ONE_ERASED = f"NOT EXISTS (SELECT 1 FROM {_MARK.name} WHERE kind = '{SUBJECT}')"  # noqa: S608 - our own names
 
 
 class ErasingKeyError(RuntimeError):
@@ -48,7 +52,7 @@ class Subjects:
 
 def read_subjects(connection: sa.Connection) -> Subjects | None:
     """Return those of this database; None where no one was erased, as nearly always."""
-    digests = connection.execute(sa.select(_MARK.c.key).where(_MARK.c.kind == SUBJECT)).scalars().all()
+    digests = connection.execute(_SUBJECTS).scalars().all()
     if not digests:
         return None
     return Subjects(digests, open_pseudonyms(connection))

@@ -417,6 +417,7 @@ class Settings(LoginSettings):
 
     def connection(self, name: str) -> Connection:
         """Return one connection by name, or raise ConfigError naming those there are."""
-        if name not in self._by_name:
+        found = self._by_name.get(name)
+        if found is None:
             raise ConfigError(f"there is no connection {name!r}; there are {', '.join(sorted(self._by_name))}")
-        return self._by_name[name]
+        return found

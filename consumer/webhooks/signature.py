@@ -56,7 +56,7 @@ def verify(body: bytes, header: str | bytes | None, secrets: Sequence[bytes], *,
     check_time(read.time, now=now, tolerance=tolerance)
     found: int | None = None
     for position, secret in enumerate(secrets):
-        expected = hmac.new(secret, read.time + b"." + body, "sha256").hexdigest().encode("ascii")
+        expected = hmac.digest(secret, read.time + b"." + body, "sha256").hex().encode("ascii")
         matches = [hmac.compare_digest(expected, signature) for signature in read.signatures]
         if any(matches) and found is None:
             found = position

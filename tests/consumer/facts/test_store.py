@@ -139,7 +139,7 @@ def test_many_rows_go_in_at_once_on_sqlite(migrated_sqlite: Path, tmp_path: Path
 
 @pytest.mark.parametrize("alike", [{}, {"connection": "main", "offered": True}])
 def test_rows_that_are_there_stay_as_they_are(store: Store, alike: dict[str, object]) -> None:
-    """Of several rows only those with a new key go in, and their keys are told."""
+    """Only rows with a new key go in, and none where a condition does not hold; their keys are told."""
     table, key = core_of(Checkpoint), ("connection", "stream")
     rows = [{**row(name, number), "offered": True} for name, number in [("events", 1), ("payouts", 2), ("refunds", 3)]]
     names = [name for name in rows[0] if name not in alike]
@@ -149,8 +149,11 @@ def test_rows_that_are_there_stay_as_they_are(store: Store, alike: dict[str, obj
         values[0][names.index("objects")] = 9
         found = insert_new_rows(connection, table, names, values, key=key, alike=alike)
         nothing = insert_new_rows(connection, table, names, [], key=key, alike=alike)
+        values[0][names.index("stream")] = "charges"
+        kept_out = "NOT EXISTS (SELECT 1 FROM checkpoint WHERE stream = 'refunds')"
+        refused = insert_new_rows(connection, table, names, values, key=key, alike=alike, only_if=kept_out)
 
-    assert (found, nothing) == ({("main", "payouts"), ("main", "refunds")}, set())
+    assert (found, nothing, refused) == ({("main", "payouts"), ("main", "refunds")}, set(), set())
     with store.reading() as session:
         stored = session.execute(sa.select(table.c.stream, table.c.objects).order_by(table.c.stream)).all()
     assert [tuple(one) for one in stored] == [("events", 1), ("payouts", 2), ("refunds", 3)]

@@ -96,24 +96,26 @@ class RowReader:
         self.rejects: list[Reject] = []
 
     def to_document(self) -> Document | None:
+        """Return the document where its kind and amounts can be read; it is usable if nothing of it was rejected."""
         self._find_spoilt()
         if self.rejects:
             return None
         kind = self._read("doc_type", lambda text: words.to_kind(text, self._convention.country), "")
         currency = self._read("currency", self._to_currency, self._convention.currency)
+        amounts = {field: self._amount(field, currency, kind) for field in AMOUNTS}
+        is_readable = not self.rejects
         folio, series, uuid = self._identity()
         issue_date = self._read("issue_date", self._to_required_date, None)
-        amounts = {field: self._amount(field, currency, kind) for field in AMOUNTS}
         is_void = self._state()
         total = self._total(amounts["total"], is_void=is_void)
         customer = self._read("customer_tax_id", self._to_customer, "")
         due_date = self._read("due_date", lambda text: self._to_due_date(text, issue_date), None)
         ref_type, ref_number = self._reference()
-        if self.rejects or issue_date is None or total is None:
+        if not is_readable or total is None:
             return None
         return Document(
             doc_key=words.to_key(self._convention.country, kind, series=series, folio=folio, uuid=uuid),
-            doc_type=kind, series=series, folio=folio, uuid=uuid, issue_date=issue_date, due_date=due_date,
+            doc_type=kind, series=series, folio=folio, uuid=uuid, issue_date=issue_date or date.min, due_date=due_date,
             customer_tax_id=customer, customer_name=self._text("customer_name"),
             net=amounts["net"], exempt=amounts["exempt"], vat=amounts["vat"], total=total, currency=currency,
             is_void=True if is_void is None and total == 0 else is_void,

@@ -247,7 +247,7 @@ def _missing_columns(header: Header) -> Iterator[Reject]:
     for field in REQUIRED:
         if field not in header.at:
             names = ", ".join(SYNONYMS[field][:4])
-            yield Reject(header.line, field, "", Message("books.column_missing", {"names": names}))
+            yield Reject(header.line, field, "", Message("books.column_missing", {"names": names, "field": field}))
     if "folio" not in header.at and "uuid" not in header.at:
         counter = next((name for name in header.columns if normalise(name) in COUNTERS), "")
         reason = Message("books.counts_rows", {"column": counter}) if counter else Message("books.no_folio_column")
@@ -332,6 +332,7 @@ def _read_documents(
     taxes: Mapping[int, Sequence[Row]],
 ) -> Reading:
     found: list[tuple[Row, Document]] = []
+    unusable: list[tuple[Row, Document]] = []
     rejects: list[Reject] = []
     left_out: Counter[str] = Counter()
     summed: Counter[str] = Counter()
@@ -347,7 +348,7 @@ def _read_documents(
         document = reader.to_document()
         rejects += reader.rejects
         if document is not None:
-            found.append((row, document))
+            (unusable if reader.rejects else found).append((row, document))
     kept, clashes, repeated = find_clashes(found)
     rejects += clashes
     if not rejects and not left_out and not summed:
@@ -361,7 +362,8 @@ def _read_documents(
         encoding=sheet.encoding,
         separator=sheet.separator,
         notes=(*sheet.notes, *_notes(left_out, summed, repeated, sheet=sheet, empty=not found and not rejects)),
-        unequal=tuple(find_unequal(kept, header, convention, taxes)),
+        # What else is wrong with a row hides no wrong sum, so that one look names all there is to correct.
+        unequal=tuple(find_unequal([*kept, *unusable], header, convention, taxes)),
     )
 
 

@@ -38,7 +38,7 @@ def to_kind(text: str, country: str) -> str:
     named = [code for code, (_, names) in kinds.items() if _has_code_and_name(plain, code.lower(), names)]
     if len(named) == 1:
         return named[0]
-    known = ", ".join(kinds)
+    known = ", ".join(code if country == "cl" else f"{code} {names[0]}" for code, (_, names) in kinds.items())
     raise WordError("books.unknown_kind", country="Chile" if country == "cl" else "Mexico", kinds=known)
 
 

@@ -49,7 +49,7 @@ KINDS: Mapping[str, Mapping[str, tuple[Role, tuple[str, ...]]]] = {
         "I": (Role.CLAIM, ("ingreso", "factura", "comprobante de ingreso")),
         "E": (Role.CREDIT_NOTE, ("egreso", "nota de credito", "comprobante de egreso")),
         "P": (Role.NO_SALE, ("pago", "recepcion de pagos", "complemento de pago")),
-        "T": (Role.NO_SALE, ("traslado", "carta porte")),
+        "T": (Role.NO_SALE, ("traslado", "carta porte", "remision", "nota de remision")),
         "N": (Role.NO_SALE, ("nomina",)),
     },
 }
@@ -71,6 +71,15 @@ NO_CLAIMS = NO_SALES | _codes_of(Role.PAPER_RECEIPT)
 SUMMED = _codes_of(Role.RECEIPT, Role.PAPER_RECEIPT) | {"48"}
 
 VALID_STATES = frozenset(
-    {"valid", "valida", "valido", "vigente", "emitida", "emitido", "aceptada", "aceptado", "active", "activa", "activo"}
-)
+    {
+        "valid", "valida", "valido", "vigente", "emitida", "emitido", "aceptada", "aceptado", "active", "activa",
+        "activo", "timbrada", "timbrado", "publicada", "publicado", "contabilizada", "contabilizado", "enviada",
+        "enviado", "aprobada", "aprobado", "aceptado con reparos", "aceptado con reparo", "aceptada con reparos",
+        "aceptado por el sii", "aceptado sii", "aceptada por el sii", "dte aceptado",
+        # How it stands with its customer says that it was issued.
+        "pagada", "pagado", "cobrada", "cobrado", "por cobrar", "por pagar", "pendiente de pago", "impaga", "impago",
+        "no pagada", "no pagado", "vencida", "vencido", "parcialmente pagada", "parcialmente pagado", "pago parcial",
+        "saldada", "saldado", "paid", "unpaid", "overdue", "issued", "sent", "posted",
+    }
+)  # fmt: skip
 VOID_STATES = frozenset({"void", "voided", "anulada", "anulado", "cancelada", "cancelado", "cancelled", "canceled"})

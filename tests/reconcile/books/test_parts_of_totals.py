@@ -41,7 +41,7 @@ def test_accepted_totals_excuse_nothing_else() -> None:
     """A cell that cannot be read keeps the file out with or without them."""
     bad = WRONG.replace("2026-09-02", "soon").replace("33,2", "33,3")
     both = read_text(_file(WRONG, bad))
-    assert [line for line, *_ in reasons_of(both)] == [2, 3]
+    assert [(line, column) for line, column, *_ in reasons_of(both)] == [(2, "total"), (3, "issue_date"), (3, "total")]
     assert not both.may_accept_totals
     accepted = read_invoices(_file(WRONG, bad).encode(), country="cl", mapping={}, accept_totals=True)
     assert [line for line, *_ in reasons_of(accepted)] == [3]
@@ -195,6 +195,16 @@ def test_negative_notes_add_up_like_positive_ones() -> None:
     header = "Tipo Doc;Folio;Fecha;Neto;IVA;Valor Otro Imp.;Total"
     text = f"{header}\n61;1;01-09-2026;-1000;-190;-100;-1290\n33;2;01-09-2026;1000;190;;1190\n"
     assert [document.total for document in documents_of(read_text(text))] == [1290, 1190]
+
+
+def test_one_look_names_wrong_sums_among_other_faults() -> None:
+    """A state, a folio and a day that cannot be read hide no sum of their row or of another."""
+    rows = ("33;76192083-9;Uno;7;13-09-2026;0;1000;190;1290;Rara", "33;76192083-9;Uno;x;nunca;0;1000;190;1290;Vigente",
+            "33;76192083-9;Uno;9;13-09-2026;0;1000;190;1290;Vigente")  # fmt: skip
+    text = register_of(*rows).replace("Monto total", "Monto total;Estado")
+    assert [(line, column) for line, column, *_ in reasons_of(read_text(text))] == [
+        (2, "Estado"), (2, "Monto total"), (3, "Folio"), (3, "Fecha Docto"), (3, "Monto total"), (4, "Monto total"),
+    ]  # fmt: skip
 
 
 def test_a_row_said_twice_is_told_once() -> None:

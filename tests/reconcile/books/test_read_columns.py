@@ -1,15 +1,20 @@
 """Which columns of a file were read as what, and which were left out: lists as programs export them."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.reconcile.books.invoice_texts import documents_of, read_text, reasons_of
+from consumer.facts.installation import Connection, Installation
+from reconcile.books.headers import SYNONYMS
+from reconcile.books.invoices import import_invoices
+from tests.reconcile.books.invoice_texts import documents_of, only_document, read_text, reasons_of
 
 Call = Callable[..., Any]
+ROOT = Path(__file__).resolve().parents[3]
 
 BSALE = """Tipo de Documento;N° Documento;Fecha de Emisión;RUT Cliente;Nombre del cliente;Vendedor;Monto Neto;IVA;Total
 FACTURA ELECTRÓNICA;1201;03/10/2026;76.192.083-9;Peñón Ltda;Ana;1.000;190;1.190
@@ -93,6 +98,52 @@ def test_columns_are_named_for_a_file_that_is_refused_too() -> None:
     reading = read_text("Tipo;Nombre raro;Fecha;Cliente;Neto;IVA;Total\n33;7;2026-10-03;Uno;1000;190;1190\n")
     assert reading.rejects
     assert [column.name for column in reading.columns if not column.field] == ["Nombre raro"]
+
+
+def test_a_missing_column_names_the_field_of_a_mapping() -> None:
+    """The words say how a mapping names it, and where that is written down."""
+    (reject,) = reasons_of(read_text("Tipo;Folio;Cuando;Cliente;Total\n33;7;2026-10-03;Uno;1190\n"))
+    assert reject[1] == "issue_date"
+    assert reject[3].endswith('rename yours, or name it in a mapping (issue_date = "your name", see docs/files.md)')
+
+
+def test_the_mapping_of_the_documents_is_read_as_it_stands(installation: Installation, main: Connection) -> None:
+    """docs/files.md names every field, and its example reads the list below it."""
+    whole = (ROOT / "docs" / "files.md").read_text(encoding="utf-8")
+    text = whole.partition("## Lists of invoices")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == set(SYNONYMS)
+    mapping, rows = re.findall(r"^```(?:toml|csv)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    folder = installation.settings.data_dir
+    (folder / "mappings").mkdir()
+    (folder / "mappings" / "erp.toml").write_text(mapping, encoding="utf-8")
+    (folder / "list.csv").write_text(rows, encoding="utf-8")
+    outcome = import_invoices(installation, main, folder / "list.csv", mapping="erp")
+    assert (outcome.kept, outcome.added, outcome.rejects) == (True, 2, ())
+    assert [column.name for column in outcome.reading.columns if not column.field] == ["Caja"]
+
+
+@pytest.mark.parametrize("state", ["Pagada", "Timbrada", "Vigente", "Emitida", "Por cobrar", "Publicado"])
+def test_common_states_of_an_issued_document_are_read(state: str) -> None:
+    """A document that was stamped, posted or paid is valid."""
+    text = f"Tipo;Folio;Fecha;Total;Estatus\nIngreso;7;2026-10-03;11.60;{state}\n"
+    assert only_document(text, country="mx").is_void is False
+
+
+def test_a_remission_is_left_out_with_a_note() -> None:
+    """It goes with goods, as a Chilean guía: the invoice that follows is the claim."""
+    reading = read_text(
+        "Tipo;Folio;Fecha;Total\nRemisión;7;2026-10-03;11.60\nFactura;8;2026-10-03;11.60\n", country="mx"
+    )
+    assert [document.folio for document in documents_of(reading)] == ["8"]
+    assert [*map(str, reading.notes)] == ["rows of kind T, which are no receivables and were left out: 1"]
+
+
+def test_kinds_are_named_with_their_words() -> None:
+    """Letters alone say little to who reads a list."""
+    (reject,) = reasons_of(read_text("Tipo;Folio;Fecha;Total\nCotización;7;2026-10-03;11.60\n", country="mx"))
+    assert reject[3] == (
+        "is not a kind of document known in Mexico (I ingreso, E egreso, P pago, T traslado, N nomina)"
+    )
 
 
 def test_the_terminal_says_what_was_read(call: Call, tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_a_yes_no_column_of_void_documents_is_understood() -> None:
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [
-        ("Estado", "pagada", "is not a known state"),
+        ("Estado", "borrador", "is not a known state"),
         ("Moneda", "XYZ", "is not a known currency"),
         ("Tipo DTE", "99", "is not a kind of document known in Chile"),
     ],

@@ -13,12 +13,14 @@ from sqlmodel import Session
 from consumer.facts.clock import format_instant
 from consumer.facts.messages import word
 from reports.access.people import Role
-from reports.directory import LISTINGS
+from reports.directory import LISTINGS, TooLongError, narrow
 from reports.making import catalogue, windows
 from reports.making.catalogue import NoRunError
+from reports.making.windows import Window
 from reports.output.export import to_json_rows
-from reports.pages import desk, search
+from reports.pages import desk, exceptions, lists, search
 from reports.pages.desk import BadQueryError
+from reports.pages.downloads import ON_PAGES, find_asked, find_shown
 from reports.pages.openapi import describe
 from reports.pages.protection import need
 from reports.queries.listing import Listing, Wanted, count, read
@@ -71,13 +73,34 @@ def index(name: str) -> ResponseReturnValue:
         return _list(LISTINGS[name])
     if name not in catalogue.AVAILABLE:
         abort(404, f"there is no list {name!r}; there are {', '.join((*catalogue.AVAILABLE, *LISTINGS))}")
-    return _report(name)
-
-
-def _report(name: str) -> ResponseReturnValue:
-    """Page through a report by row; a cursor names the runs it began with, so that a page never mixes two."""
-    desk.check_names(_OF_REPORTS)
     limit, (start, of_runs) = _limit(), _cursor()
+    try:
+        found = _find_shown(name, start, limit) if _is_shown() and name in ON_PAGES else _find(name, start, limit)
+    except NoRunError as error:
+        abort(404, str(error))
+    except TooLongError as error:
+        raise BadQueryError(error.message) from None
+    return _report(found.report, found.total, start, of_runs)
+
+
+def _is_shown() -> bool:
+    """Return whether the address asks for a list as a page shows it: with its filters, order, columns and day."""
+    return "columns" in request.args
+
+
+def _find_shown(name: str, start: int, limit: int) -> Window:
+    if name == "exceptions":
+        whole = exceptions.make_shown()
+        part = replace(whole, table=whole.table.slice(start, limit))
+        total = whole.table.num_rows
+    else:
+        selection = find_shown(name)
+        part, total = selection.page(start, limit), len(selection.places)
+    return Window(narrow(part, find_asked(name).columns), total, frozenset())
+
+
+def _find(name: str, start: int, limit: int) -> Window:
+    desk.check_names(_OF_REPORTS)
     query = Query(
         name,
         desk.connections(),
@@ -86,17 +109,17 @@ def _report(name: str) -> ResponseReturnValue:
         desk.day("as_of"),
         request.args.get("payout") or None,
     )
-    try:
-        found = windows.find(desk.installation(), query, start, limit)
-    except NoRunError as error:
-        abort(404, str(error))
-    report = found.report
-    state = f"{report.facts['runs']}|{found.total}"
+    return windows.find(desk.installation(), query, start, limit)
+
+
+def _report(report: Report, total: int, start: int, of_runs: str) -> ResponseReturnValue:
+    """Answer some rows of a report; a cursor names the runs it began with, so that a page never mixes two."""
+    state = f"{report.facts['runs']}|{total}"
     if of_runs and of_runs != state:
         is_same_run = of_runs.startswith(f"{report.facts['runs']}|")
         raise BadQueryError("pages.list_changed" if is_same_run else "pages.newer_run")
-    rows = to_json_rows(in_english(report), 0, limit)
-    return _page(rows, start + limit, found.total, anchor=state, meta=_meta(report))
+    rows = to_json_rows(in_english(report), 0, report.table.num_rows)
+    return _page(rows, start + len(rows), total, anchor=state, meta=_meta(report))
 
 
 def _meta(report: Report) -> Row:
@@ -106,16 +129,18 @@ def _meta(report: Report) -> Row:
 
 def _list(listing: Listing) -> ResponseReturnValue:
     """Page through a list; what comes in meanwhile, new or late, neither repeats a row nor hides one."""
-    desk.check_names(_OF_LISTS)
     limit, (start, anchor) = _limit(), _cursor()
-    wanted = desk.wanted(listing, size=limit)
+    if _is_shown():
+        wanted = replace(lists.wanted(listing), size=limit)
+    else:
+        desk.check_names(_OF_LISTS)
+        wanted = desk.wanted(listing, size=limit)
+    names = [column.name for column in wanted.asked.columns] or listing.names
     with desk.installation().store.reading() as session:
         total = count(session, listing, wanted)
         skip = _after(session, listing, wanted, start, anchor=anchor, total=total)
         page = read(session, listing, wanted, skip=skip)
-    rows = [
-        {name: _plain(cell_in_english(listing.name, name, row[name])) for name in listing.names} for row in page.rows
-    ]
+    rows = [{name: _plain(cell_in_english(listing.name, name, row[name])) for name in names} for row in page.rows]
     last = _mark(listing, page.rows[-1]) if page.rows else ""
     return _page(rows, skip + limit, total, anchor=f"{total}:{last}", meta={})
 

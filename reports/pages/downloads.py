@@ -33,6 +33,8 @@ blueprint = Blueprint("downloads", __name__, url_prefix="/reports")
 
 _KNOWN = {"from", "to", "as_of", "connection", "profile", "language", "payout", "run"}
 _LONGEST_ASKED = 500
+# The reports that have a page.
+ON_PAGES = frozenset({*PLACES.values(), "payout-summary", bank.LIST, "exceptions"})
 
 
 @blueprint.get("")
@@ -71,7 +73,7 @@ def download(name: str, file_format: str) -> ResponseReturnValue:
     """Build one report now and send it, noting who took it; a large one a browser orders and comes back for."""
     if name in LISTINGS:
         return _download_list(LISTINGS[name], file_format)
-    if desk.args().keys() - _KNOWN and name in {*PLACES.values(), "payout-summary", "bank-lines", "exceptions"}:
+    if desk.args().keys() - _KNOWN and name in ON_PAGES:
         return _download_shown(name, _shape(file_format))
     query, shape = _read_query(name, file_format)
     with desk.installation().store.reading() as session:
@@ -111,13 +113,18 @@ def _download_list(listing: Listing, file_format: str) -> ResponseReturnValue:
 def _download_shown(name: str, shape: Shape) -> ResponseReturnValue:
     """Send the rows of a report that its page shows, in their order and with its columns."""
     if name == "exceptions":
-        asked = exceptions.read()[1].asked
-        return _send(exceptions.make_shown, shape, asked)
+        return _send(exceptions.make_shown, shape, find_asked(name))
     selection = find_shown(name)
     if (rows := len(selection.places)) > MOST_ROWS:
         return _sentence(str(TooLongError("reports.list_too_long", list=name, rows=rows, most=MOST_ROWS)), 413)
-    asked = lists.read(name, selection.report.definition.columns, payouts.OF_PAYOUTS | bank.OF_BANK | OF_REPORTS)
-    return _send(lambda: selection.page(0, rows), shape, asked)
+    return _send(lambda: selection.page(0, rows), shape, find_asked(name))
+
+
+def find_asked(name: str) -> Asked:
+    """Read what the address asks of a report that has a page."""
+    if name == "exceptions":
+        return exceptions.read()[1].asked
+    return lists.read(name, definition_of(name).columns, payouts.OF_PAYOUTS | bank.OF_BANK | OF_REPORTS)
 
 
 def find_shown(name: str, *, is_pending: bool = False) -> Selection:

@@ -23,7 +23,9 @@ from reports.shapes.spans import Row
 from reports.wording import cells, phrases
 
 # What an address of a list holds besides the filters of its columns.
-_OF_EVERY_LIST = frozenset({"connection", "q", "sort", "columns", "size", "page", "pick", "profile", "language", "run"})
+_OF_EVERY_LIST = frozenset(
+    {"connection", "q", "sort", "columns", "size", "page", "pick", "profile", "language", "run", "limit", "cursor"}
+)
 # The columns that a list shows first, or with a full stop at the end alone until its reader chooses.
 _USUAL = {
     "receivables": (

@@ -147,6 +147,34 @@ def test_a_file_of_exceptions_has_what_is_shown(desk: FlaskClient) -> None:
     ]
 
 
+def test_the_json_below_a_list_has_what_is_shown(desk: FlaskClient) -> None:
+    """Its link asks for the filters, order, columns and day of the page; a page of one row leads to the next."""
+
+    def follow(page: str, more: str = "") -> dict[str, Any]:
+        link = re.findall(r'href="(/api/v1/[^"]+)">JSON', desk.get(page).text)[0].replace("&amp;", "&")
+        found: dict[str, Any] = desk.get(link + more).get_json()
+        return found
+
+    asked = "customer=pana&sort=-due_date&columns=doc_key,balance,days_overdue"
+    rows = [
+        {"doc_key": "cl:33::2002", "balance": "90000", "days_overdue": 0},
+        {"doc_key": "cl:33::2001", "balance": "300000", "days_overdue": 3},
+    ]
+    shown = follow(f"/view/receivables?{asked}")
+    assert (shown["data"], shown["as_of"]) == (rows, "2026-10-08")
+    first = follow(f"/view/receivables?{asked}", "&limit=1")
+    assert (first["data"], first["total"]) == (rows[:1], 2)
+    assert follow(f"/view/receivables?{asked}", f"&limit=1&cursor={first['next_cursor']}")["data"] == rows[1:]
+    found = follow("/exceptions?customer=pana&sort=-due&columns=subject,due_on")["data"]
+    assert [(row["doc_key"], row["due_on"]) for row in found] == [
+        ("cl:33::2002", "2026-10-20"), ("cl:33::2001", "2026-10-05"),
+    ]  # fmt: skip
+    assert follow("/payouts?status=canceled")["total"] == 0
+    assert follow("/bank?state=explained&columns=bank_day")["data"] == [{"bank_day": "2026-10-06"}]
+    assert follow("/operation/runs?columns=number")["data"] == [{"number": "r0042"}]
+    assert desk.get("/api/v1/receivables?columns=doc_key&nothing=1").status_code == 400
+
+
 def test_columns_and_rows_are_remembered_for_one_person(
     owed: Installation, desk: FlaskClient, make_app: Callable[..., Flask], login: Callable[..., FlaskClient], csrf: Csrf
 ) -> None:

@@ -265,17 +265,16 @@ def run_now(installation: Installation, connection: Connection, on: date) -> pro
     """Reconcile what is here, for a person who waits for it; where it stands is seen among the jobs."""
     store, job = installation.store, run_job(connection.name)
     seal = processes.end_if_canceled(store, job)
-    lines = run_by_hand(
-        installation, connection, on, lambda step: ticks.note_progress(store, job, step.to_text()), seal
-    )
+    said = run_by_hand(installation, connection, on, lambda at: ticks.note_progress(store, job, at.to_text()), seal)
     search.try_to_fill(installation, connection)
-    return processes.Answer(complete=True, lines=[lines.to_text()])
+    return processes.Answer(complete=True, lines=[said.to_text()])
 
 
 def close_now(installation: Installation, connection: Connection, _on: date) -> processes.Ended:
     """Close what was ordered on a page; where it stands is seen among the jobs."""
     store, job = installation.store, closing_job(connection.name)
-    words = carry_out(installation, connection, lambda step: ticks.note_progress(store, job, step.to_text()))
+    seal = processes.end_if_canceled(store, job)
+    words = carry_out(installation, connection, lambda step: ticks.note_progress(store, job, step.to_text()), seal)
     return processes.Answer(complete=True, lines=[words.to_text()])
 
 

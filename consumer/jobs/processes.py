@@ -12,9 +12,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from datetime import date
+from datetime import date, datetime
 from typing import NamedTuple, Protocol
 
+import sqlalchemy as sa
 import structlog
 from sqlmodel import Session
 
@@ -207,7 +208,7 @@ def work_for_parent(work: Callable[[Task], Ended]) -> None:
 
 
 def end_if_canceled(store: Store, job: str, *, look_every: float = 0.5) -> Callable[[Session], None]:
-    """End this process at once when its job is canceled, which is as safe as being killed.
+    """End this process at once when its job is canceled or counts as over, which is as safe as being killed.
 
     Return what a transaction calls after which it was too late; it raises CanceledError if the job was canceled.
     """
@@ -216,12 +217,21 @@ def end_if_canceled(store: Store, job: str, *, look_every: float = 0.5) -> Calla
         raise ticks.CanceledError(job)
 
     def look() -> None:
-        while ticks.find_running(store, job) == own:
+        while _is_at_work(store, job, own):
             time.sleep(look_every)
+        log.warning("work ended early", job=job, why="its tick is over: it was canceled, or its lock was lost")
         os._exit(_CANCELED)
 
     threading.Thread(target=look, name=f"cancel of {job}", daemon=True).start()
     return lambda session: ticks.seal(session, job, own)
+
+
+def _is_at_work(store: Store, job: str, own: datetime) -> bool:
+    try:
+        return ticks.find_running(store, job) == own
+    except sa.exc.OperationalError:
+        # A database that is away says nothing of it; what publishes asks again.
+        return True
 
 
 def end_with(alive: int) -> None:

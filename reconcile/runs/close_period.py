@@ -18,7 +18,7 @@ from reconcile.desk.decisions import Signature
 from reconcile.kept.records import last_closed, last_run
 from reconcile.rules.inputs import Result
 from reconcile.runs.pending import count_waiting
-from reconcile.runs.run import Watch, ignore_step, run
+from reconcile.runs.run import Seal, Watch, ignore_step, run
 from reconcile.tables.closing import Period
 
 # What pages and commands use.
@@ -42,7 +42,7 @@ def look_before_closing(
     return checks, find_frozen(session, connection.name, newest, since, until)
 
 
-def close_period(
+def close_period(  # noqa: PLR0913 - what may be closed is two days, and `watch` and `seal` are those of its runs
     installation: Installation,
     connection: Connection,
     *,
@@ -50,8 +50,12 @@ def close_period(
     as_of: date | None,
     signed: Signature,
     watch: Watch = ignore_step,
+    seal: Seal = ignore_step,
 ) -> Period:
-    """Close every day up to one that is over, on a run of `as_of` (default today) over everything that is known."""
+    """Close every day up to one that is over, on a run of `as_of` (default today) over everything that is known.
+
+    `seal` may refuse the transaction that closes.
+    """
     today = local_date(signed.at, connection.country.zone)
     day = as_of or today
     if until >= today:
@@ -75,6 +79,7 @@ def close_period(
     if seen.result is None or seen.run_id != kept.run_id:
         raise PeriodError("closing.facts_came_in")
     with installation.store.transaction() as session:
+        seal(session)
         if needs_second:
             use(session, wish, now=signed.at)
         return periods.close(session, connection, seen.result, run_id=kept.run_id, until=until, signed=signed)

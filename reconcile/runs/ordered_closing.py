@@ -14,7 +14,7 @@ from reconcile.closing.periods import PeriodError
 from reconcile.desk.decisions import Signature
 from reconcile.rules.pipeline import UnbalancedError
 from reconcile.runs.close_period import close_period
-from reconcile.runs.run import Watch
+from reconcile.runs.run import Seal, Watch, ignore_step
 from reconcile.tables.closing import ClosingOrder
 
 
@@ -39,8 +39,10 @@ def find_order(session: Session, connection: str) -> ClosingOrder | None:
     return session.scalar(mine.order_by(col(ClosingOrder.id).desc()).limit(1))
 
 
-def carry_out(installation: Installation, connection: Connection, watch: Watch) -> Message:
+def carry_out(installation: Installation, connection: Connection, watch: Watch, seal: Seal = ignore_step) -> Message:
     """Close what was ordered, and write down how that ended; raise WorkError where nothing waits to be closed.
+
+    What `seal` refuses is not closed, and its order stays as it is.
 
     1. Close the days, with the figures of a run of their own.
     2. Where a second person must approve, make the request instead; one that was approved and does not hold any more
@@ -56,7 +58,7 @@ def carry_out(installation: Installation, connection: Connection, watch: Watch) 
     period_id: int | None = None
     try:
         made = close_period(
-            installation, connection, until=wanted.until, as_of=wanted.as_of, signed=signed, watch=watch
+            installation, connection, until=wanted.until, as_of=wanted.as_of, signed=signed, watch=watch, seal=seal
         )
         state, words, period_id = OrderState.DONE, Message("done.close"), made.id
     except ApprovalNeededError as error:

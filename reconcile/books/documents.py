@@ -103,6 +103,8 @@ class RowReader:
         kind = self._read("doc_type", lambda text: words.to_kind(text, self._convention.country), "")
         currency = self._read("currency", self._to_currency, self._convention.currency)
         amounts = {field: self._amount(field, currency, kind) for field in AMOUNTS}
+        vat = [amounts["vat"], *(self._amount(field, currency, kind) for field in self._header.more_vat)]
+        amounts["vat"] = sum(part or 0 for part in vat) if any(part is not None for part in vat) else None
         is_readable = not self.rejects
         folio, series, uuid = self._identity()
         issue_date = self._read("issue_date", self._to_required_date, None)
@@ -125,7 +127,7 @@ class RowReader:
 
     def _find_spoilt(self) -> None:
         for field in self._header.at:
-            reason = why_spoilt(self._header.raw(self._row, field), names=field not in _PLAIN)
+            reason = why_spoilt(self._header.raw(self._row, field), names=field.partition(" ")[0] not in _PLAIN)
             if reason is None and field in _KEYS and self._text(field).lower() in _NOTHING:
                 reason = Message("books.written_nothing")
             if reason is not None:

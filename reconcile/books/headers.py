@@ -29,6 +29,8 @@ _DOTTED = re.compile(r"\b(?:[^\W\d_]\.){2,}(?:[^\W\d_]\b)?")
 ALL_TAXES = ("impuestos", "impuesto", "total impuestos", "total de impuestos", "monto impuestos", "importe impuestos")
 # Names of a folio that other lists give to the count of their rows.
 COUNTERS = ("n", "no", "nro", "num", "nr")
+# Begins the fields of further columns of VAT, before their place.
+_MORE_VAT = "vat "
 # Fields in the order in which they choose their columns; within a field the first name that the file has wins.
 Vocabulary: TypeAlias = Mapping[str, tuple[str, ...]]
 # Besides the canonical ones: a check digit on its own, a yes/no column of voided documents, further parts of totals,
@@ -145,6 +147,11 @@ class Header:
         return self.names.get(field, field)
 
     @property
+    def more_vat(self) -> list[str]:
+        """Fields of further columns of VAT, where a list has one for each rate."""
+        return [field for field in self.at if field.startswith(_MORE_VAT)]
+
+    @property
     def width(self) -> int:
         return len(self.columns)
 
@@ -155,7 +162,7 @@ class Header:
 
     def list_columns(self, further: Iterable[int] = ()) -> tuple[ReadColumn, ...]:
         """List every named column; those in places of `further` count as parts of a total."""
-        fields = dict.fromkeys(further, PART) | {place: field for field, place in self.at.items()}
+        fields = dict.fromkeys(further, PART) | {place: field.partition(" ")[0] for field, place in self.at.items()}
         return tuple(ReadColumn(name, fields.get(place, "")) for place, name in enumerate(self.columns) if name)
 
     @property
@@ -174,8 +181,17 @@ def normalise(name: str) -> str:
 
 def readings_of(name: str) -> tuple[str, str]:
     """Read a column's name as it stands, and without rate and dots, words that were written as one put apart."""
-    bare = _RATE.sub(" ", _DOTTED.sub(lambda match: match[0].replace(".", ""), name))
+    bare = _RATE.sub(" ", _without_dots(name))
     return normalise(name), normalise(_JOINT.sub(" ", bare))
+
+
+def states_rate(name: str) -> bool:
+    """Return True if a column's name states the rate of its tax."""
+    return bool(_RATE.search(_without_dots(name)))
+
+
+def _without_dots(name: str) -> str:
+    return _DOTTED.sub(lambda match: match[0].replace(".", ""), name)
 
 
 def find_header(
@@ -210,9 +226,18 @@ def _to_header(row: Row, mapping: Mapping[str, str], words: Vocabulary) -> Heade
             index = names.index(field) if field in names else _find_column((field, *words[field]), plain, apart)
         if index is not None and index not in found.values():
             found[field] = index
+    if "vat" in found and "vat" not in mapping:
+        found |= _find_more_vat(names, apart, found)
     filled = [index for index, name in enumerate(names) if name]
     columns = tuple(names[: filled[-1] + 1])
     return Header(row.line, columns, found, {field: names[index] for field, index in found.items()}, len(names))
+
+
+def _find_more_vat(names: Sequence[str], apart: Sequence[str], found: Mapping[str, int]) -> dict[str, int]:
+    """Return the columns that bear the name of the VAT's with a rate of their own."""
+    own = apart[found["vat"]]
+    places = [place for place, name in enumerate(names) if apart[place] == own and states_rate(name)]
+    return {f"{_MORE_VAT}{place}": place for place in places if place not in found.values()}
 
 
 def _find_column(synonyms: Iterable[str], plain: list[str], apart: list[str]) -> int | None:

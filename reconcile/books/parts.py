@@ -1,14 +1,14 @@
 """What the total of a document is made of: net, exempt amount and VAT, further taxes, less what is taken off."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from consumer.facts.messages import Message
 from consumer.facts.money import format_decimal
 from reconcile.books.cells import Row, to_text
 from reconcile.books.documents import Convention, Document, Reject, read_written
 from reconcile.books.figures import FigureError, to_amount
-from reconcile.books.headers import FURTHER_PARTS, Header, readings_of
+from reconcile.books.headers import ALL_TAXES, FURTHER_PARTS, Header, readings_of, states_rate
 
 _PARTS = ("net", "exempt", "vat")
 # Further taxes by the whole name of their column: these are in every total.
@@ -105,6 +105,31 @@ def find_unequal(
             yield _to_reject(row, document, added, header)
 
 
+def leave_vat_alone(
+    found: Sequence[tuple[Row, Document]], header: Header, convention: Convention, taxes: Mapping[int, Sequence[Row]]
+) -> list[tuple[Row, Document]]:
+    """Take out of the VAT what other columns say again, if totals say so and none contradicts.
+
+    A column of all taxes may hold further ones, and one without a rate the VAT of those with one.
+    """
+    further, name = find_further(header), header.name("vat")
+    again = [Further(header.at[field], 1, is_sure=True) for field in header.more_vat if not states_rate(name)]
+    if set(ALL_TAXES) & set(readings_of(name)):
+        again += [column for column in further if column.is_sure]
+    alone: list[tuple[Row, Document]] = []
+    holds_alone = False
+    for row, document in found if again else ():
+        rows = [row, *taxes.get(row.line, ())]
+        others = sum(_read_part(one, column, document, convention) or 0 for one in rows for column in again)
+        other = replace(document, vat=document.vat - others) if others and document.vat else document
+        if other != document:
+            if _add_up(rows, document, further, header=header, convention=convention).holds(document.total):
+                return list(found)
+            holds_alone |= _add_up(rows, other, further, header=header, convention=convention).holds(document.total)
+        alone.append((row, other))
+    return alone if holds_alone else list(found)
+
+
 def _states_parts(row: Row, document: Document, header: Header) -> bool:
     """Where a list has no column of exempt amounts, a document without net and VAT may be exempt."""
     is_voided = document.is_void and (header.cell(row, "status") or header.cell(row, "voided"))
@@ -148,7 +173,8 @@ def _read_part(row: Row, column: Further, document: Document, convention: Conven
 
 
 def _to_reject(row: Row, document: Document, added: _Sum, header: Header) -> Reject:
-    parts = [f"{header.name(field)} {header.cell(row, field) or '–'}" for field in _PARTS if field in header.at]
+    named = [field for field in (*_PARTS, *header.more_vat) if field in header.at]
+    parts = [f"{header.name(field)} {header.cell(row, field) or '–'}" for field in named]
     listed = ", ".join([*parts, *added.shown])
     sums = added.amount + sum(added.unsure), document.total
     amount, total = (format_decimal(value, document.currency) for value in sums)

@@ -33,8 +33,9 @@ from reconcile.books.headers import (
     leave_row_count_out,
     normalise,
     set_headers_aside,
+    states_rate,
 )
-from reconcile.books.parts import find_further, find_unequal
+from reconcile.books.parts import find_further, find_unequal, leave_vat_alone
 from reconcile.books.registers import (
     cut_further_taxes,
     find_strangers,
@@ -95,7 +96,7 @@ def check_total_row(
         since = row.line
         for field in AMOUNTS:
             written = to_written(row, header, field, currency)
-            if written is None:
+            if written is None or (field == "vat" and header.more_vat):
                 continue
             try:
                 stated = to_amount(written, convention.mark)
@@ -141,7 +142,7 @@ def _amounts(row: Row, header: Header, country: str) -> Iterator[Written]:
         currency = words.to_currency(header.cell(row, "currency"), country, COUNTRIES[country].currency)
     except words.WordError:
         return
-    for field in AMOUNTS:
+    for field in (*AMOUNTS, *header.more_vat):
         written = to_written(row, header, field, currency)
         if written is not None:
             yield written
@@ -255,11 +256,19 @@ def _missing_columns(header: Header) -> Iterator[Reject]:
 
 
 def _unclear_columns(header: Header) -> Iterator[Reject]:
-    """Refuse a bare amount next to one of its parts: it may be the net as well as the total."""
+    """Refuse a bare amount next to one of its parts, which may be net or total, and VAT that may stand there twice."""
     name = header.names.get("total", "")
     if normalise(name) == "monto" and {"net", "vat"} & header.at.keys():
         reason = Message("books.net_or_total")
         yield Reject(header.line, name, "", reason)
+    if header.more_vat and not states_rate(header.name("vat")) and "net" not in header.at:
+        others = ", ".join(map(header.name, header.more_vat))
+        yield Reject(
+            header.line,
+            header.name("vat"),
+            "",
+            Message("books.vat_twice", {"vat": header.name("vat"), "others": others}),
+        )
 
 
 def _refuse_doubled(header: Header) -> Iterator[Reject]:
@@ -353,6 +362,9 @@ def _read_documents(
     rejects += clashes
     if not rejects and not left_out and not summed:
         rejects += check_total_row(total_rows, found, header, convention)
+    checked = leave_vat_alone([*kept, *unusable], header, convention, taxes)
+    remarks = [] if checked[: len(kept)] == kept else [Message("books.all_taxes", {"column": header.name("vat")})]
+    kept = checked[: len(kept)]
     return Reading(
         documents=tuple((document, _raw(row, header)) for row, document in kept),
         rejects=tuple(sorted(rejects, key=lambda reject: reject.line)),
@@ -361,9 +373,13 @@ def _read_documents(
         repeated=repeated,
         encoding=sheet.encoding,
         separator=sheet.separator,
-        notes=(*sheet.notes, *_notes(left_out, summed, repeated, sheet=sheet, empty=not found and not rejects)),
+        notes=(
+            *sheet.notes,
+            *remarks,
+            *_notes(left_out, summed, repeated, sheet=sheet, empty=not found and not rejects),
+        ),
         # What else is wrong with a row hides no wrong sum, so that one look names all there is to correct.
-        unequal=tuple(find_unequal([*kept, *unusable], header, convention, taxes)),
+        unequal=tuple(find_unequal(checked, header, convention, taxes)),
     )
 
 

@@ -197,6 +197,61 @@ def test_negative_notes_add_up_like_positive_ones() -> None:
     assert [document.total for document in documents_of(read_text(text))] == [1290, 1190]
 
 
+BORDER = "Tipo,Folio,Fecha,Subtotal,IVA 16%,IVA 8%,Total\n"
+
+
+def test_columns_of_vat_by_rate_are_added_up() -> None:
+    """Each document's VAT is the sum of its columns, checked as one; a cell that cannot be read is named by its own."""
+    rows = ("I,1,2026-10-01,10.00,1.60,0.00,11.60", "I,2,2026-10-01,10.00,,0.80,10.80",
+            "I,3,2026-10-01,20.00,1.60,0.80,22.40", "Total,,,40.00,3.20,1.60,44.80")  # fmt: skip
+    documents = documents_of(read_text(BORDER + "\n".join(rows), country="mx"))
+    assert [document.vat for document in documents] == [160, 80, 240]
+    wrong = read_text(BORDER + "I,1,2026-10-01,20.00,1.60,0.80,22.50\nI,2,2026-10-01,10.00,0,x,10.00", country="mx")
+    assert [(line, column) for line, column, *_ in reasons_of(wrong)] == [(2, "Total"), (3, "IVA 8%")]
+    assert reasons_of(wrong)[0][3] == (
+        "the parts add up to 22.40 (Subtotal 20.00, IVA 16% 1.60, IVA 8% 0.80) and the total is 22.50"
+    )
+
+
+def test_vat_that_may_stand_there_twice_is_refused_in_words() -> None:
+    """VAT next to VAT of one rate may hold it or not where no net says so; a mapping says which column it is."""
+    text = "Tipo,Folio,Fecha,IVA,IVA 8%,Total\nI,1,2026-10-01,1.60,0.80,22.40\n"
+    ((line, column, _, reason),) = reasons_of(read_text(text, country="mx"))
+    assert (line, column) == (1, "IVA")
+    assert reason.startswith("IVA 8% may hold a part of IVA or come on top of it, and no net amount shows which: ")
+    assert documents_of(read_text(text, country="mx", vat="IVA"))[0].vat == 160
+
+
+@pytest.mark.parametrize(("iva", "total"), [("1.60", "22.40"), ("2.40", "22.40")], ids=["of one rate", "of both"])
+def test_vat_next_to_that_of_one_rate_is_what_the_totals_say(iva: str, total: str) -> None:
+    """IVA may be the VAT of the usual rate or all VAT: the document's is the same."""
+    text = BORDER.replace("IVA 16%", "IVA") + f"I,1,2026-10-01,20.00,{iva},0.80,{total}\n"
+    assert documents_of(read_text(text, country="mx"))[0].vat == 240
+
+
+@pytest.mark.parametrize(
+    ("rows", "vat", "notes"),
+    [
+        (["10.00,0.80,1.73,12.53", "10.00,0.00,1.60,11.60"], [173, 160], 0),
+        (["10.00,0.80,2.53,12.53", "10.00,0.00,1.60,11.60"], [173, 160], 1),
+    ],
+    ids=["VAT alone", "all taxes"],
+)
+def test_taxes_next_to_a_further_tax_are_what_the_totals_say(rows: list[str], vat: list[int], notes: int) -> None:
+    """Impuestos is the VAT, or the VAT with the IEPS that stands next to it; a note says the second."""
+    lines = [f"I,{number},2026-10-01,{row}" for number, row in enumerate(rows, start=1)]
+    reading = read_text("\n".join(["Tipo,Folio,Fecha,Subtotal,IEPS,Impuestos,Total", *lines, ""]), country="mx")
+    assert [document.vat for document in documents_of(reading)] == vat
+    assert len(reading.notes) == notes
+
+
+def test_totals_that_contradict_each_other_leave_all_taxes_refused() -> None:
+    """One document says that the column is VAT alone, one that it is not: the second is refused."""
+    rows = "I,1,2026-10-01,10.00,0.80,1.73,12.53\nI,2,2026-10-01,10.00,0.80,2.53,12.53\n"
+    reading = read_text(f"Tipo,Folio,Fecha,Subtotal,IEPS,Impuestos,Total\n{rows}", country="mx")
+    assert [line for line, *_ in reasons_of(reading)] == [3]
+
+
 def test_one_look_names_wrong_sums_among_other_faults() -> None:
     """A state, a folio and a day that cannot be read hide no sum of their row or of another."""
     rows = ("33;76192083-9;Uno;7;13-09-2026;0;1000;190;1290;Rara", "33;76192083-9;Uno;x;nunca;0;1000;190;1290;Vigente",

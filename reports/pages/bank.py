@@ -46,7 +46,9 @@ def index() -> ResponseReturnValue:
         # An earlier version published no lines of the bank.
         lacking = [run for run in runs if not chunks.is_kept(session, run, chunks.BANK)]
     whole = later.report.table
-    sums, unexplained = bank.add_up(whole.take(later.places))
+    # What came in is that of the account and the days, whichever of its lines are listed.
+    every = _select(later.report, "") if desk.choice("state", STATES) else later
+    sums, unexplained = bank.add_up(whole.take(every.places))
     return render_template(
         "bank.html", drawn=drawn, sums=sums, unexplained=unexplained, states=STATES, runs=runs, lacking=lacking,
         accounts=sorted(name for name in whole["account_last4"].unique().to_pylist() if name),
@@ -57,13 +59,7 @@ def index() -> ResponseReturnValue:
 
 def find_shown(*, is_pending: bool = False) -> Selection:
     """Find the lines that are asked for, newest first, as the newest runs say or with what waits for the next ones."""
-    asked = lists.read(LIST, definition_of(LIST).columns, OF_BANK)
-    if state := desk.choice("state", STATES):
-        asked = asked.where(Condition(_PAYOUT, is_empty=True, is_negated=state == "explained"))
-    if account := desk.short_text("account"):
-        asked = asked.where(Condition(_ACCOUNT, (account,), is_whole=True))
-    if asked.sort is None:
-        asked = replace(asked, sort=_DAY, is_descending=True)
+    asked, state = lists.read(LIST, definition_of(LIST).columns, OF_BANK), desk.choice("state", STATES)
     query = views.query(LIST)
     with desk.installation().store.reading() as session:
         source = catalogue.source_of(desk.installation(), session, query)
@@ -73,7 +69,19 @@ def find_shown(*, is_pending: bool = False) -> Selection:
         )  # fmt: skip
         table = build.in_parts(definition_of(LIST), parts)
         facts = catalogue.facts_of(query, source.runs)
-    return views.select(Report(definition_of(LIST), table, query.span, source.as_of, facts=facts), asked)
+    return _select(Report(definition_of(LIST), table, query.span, source.as_of, facts=facts), state)
+
+
+def _select(report: Report, state: str) -> Selection:
+    """Filter lines, newest first, to those in a state that are asked for, or in any."""
+    asked = lists.read(LIST, definition_of(LIST).columns, OF_BANK)
+    if state:
+        asked = asked.where(Condition(_PAYOUT, is_empty=True, is_negated=state == "explained"))
+    if account := desk.short_text("account"):
+        asked = asked.where(Condition(_ACCOUNT, (account,), is_whole=True))
+    if asked.sort is None:
+        asked = replace(asked, sort=_DAY, is_descending=True)
+    return views.select(report, asked)
 
 
 @blueprint.get("/<connection>/<path:movement_id>")

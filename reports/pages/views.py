@@ -63,7 +63,6 @@ def show(place: str) -> ResponseReturnValue:
     if PLACES.get(place) not in catalogue.AVAILABLE:
         abort(404)
     asked = lists.read(PLACES[place], definition_of(PLACES[place]).columns, OF_REPORTS, usual=ROWS)
-    credit_asked = replace(asked, conditions=(), words="", sort=None)
     try:
         whole = columnar.read(desk.installation(), query(PLACES[place]))
     except NoRunError as error:
@@ -71,6 +70,7 @@ def show(place: str) -> ResponseReturnValue:
         return render_template("view.html", report=None, place=place, name=PLACES[place], reason=reason)
     published, too_much = sides(whole) if place in _AGED else (whole, None)
     owed = with_pending(published)
+    shown = select(owed, asked)
     silent = silent_columns(whole)
     return render_template(
         "view.html",
@@ -78,14 +78,14 @@ def show(place: str) -> ResponseReturnValue:
         place=place,
         name=PLACES[place],
         drawn=lists.draw_report(
-            select(owed, asked),
+            shown,
             asked,
             silent=silent,
             mark=pending.on_report,
             published=None if owed is published else select(published, asked),
         ),
-        ageing=draw_ageing(add_up_ages(owed)) if place in _AGED else (),
-        credits=lists.draw_report(select(too_much, credit_asked), credit_asked, silent=silent) if too_much else None,
+        ageing=draw_ageing(add_up_ages(_take(shown, [CURRENCY, "bucket", "balance"]))) if place in _AGED else (),
+        credits=lists.draw_report(select(too_much, asked), asked, silent=silent) if too_much else None,
         box=lists.box(OF_REPORTS),
     )
 
@@ -131,6 +131,11 @@ def silent_columns(report: Report) -> frozenset[str]:
     """Return the columns that say nothing in any row."""
     table = report.table
     return frozenset(name for name in table.column_names if table.num_rows and table[name].null_count == table.num_rows)
+
+
+def _take(shown: Selection, names: Sequence[str]) -> Report:
+    """Return some columns of the rows that are asked for, in no order."""
+    return replace(shown.report, table=shown.report.table.select(names).take(shown.places))
 
 
 def add_up_ages(owed: Report) -> dict[str, dict[str, int]]:

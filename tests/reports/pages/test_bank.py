@@ -67,6 +67,9 @@ def test_lines_are_filtered_by_state_account_day_and_text(client: FlaskClient, b
     ):  # fmt: skip
         page = _look(client, f"/bank?{asked}")
         assert (("DEPOSITO" in page), ("ABONO" in page)) == (left == "DEPOSITO", left == "ABONO"), asked
+        is_one_state = asked.startswith("state")
+        assert ("Entró CLP $142.590 2 líneas" in page) is is_one_state, asked
+    assert "Sin explicar CLP $5.000 1 línea" in _look(client, "/bank?state=explained")
     assert "No hay líneas del banco con estos filtros" in _look(client, "/bank?account=9999")
     assert client.get("/bank?state=x").status_code == 400
 

@@ -152,6 +152,13 @@ def test_credit_balances_are_a_section_of_their_own(
     assert "$-100.000" in apart.replace("-$", "$-")
     assert "cl:33::0001" in apart
     assert "cl:33::9999" in apart
+    found = client.get("/view/receivables?doc_key=0001").get_data(as_text=True)
+    assert "Por antigüedad" not in found
+    assert "60.000" in found.split('<section id="credits">')[1]
+    assert "cl:33::9999" not in found
+    found = client.get("/view/receivables?doc_key=1105").get_data(as_text=True)
+    assert 'Por cobrar</th><td class="n">50.000</td>' in found
+    assert 'id="credits"' not in found
 
 
 def test_the_figure_of_the_day_and_the_end_of_its_trend_are_of_one_run(

@@ -46,6 +46,7 @@ _SEARCHED = {
     "bank-lines": ("description", "reference", "payout_id", "movement_id"),
 }
 _MARKED = {"a": "aáàâä", "e": "eéèêë", "i": "iíìîï", "o": "oóòôö", "u": "uúùûü", "n": "nñ", "c": "cç"}
+_DAY = Column("payout_date", Kind.DATE)
 # The lists that are opened most, whole.
 _AHEAD = ("payout-summary", "documents", "receivables", "in-transit")
 _lock = threading.Lock()
@@ -162,10 +163,13 @@ def select(report: Report, asked: Asked, *, zone: str, speak: Speak) -> Selectio
     places = pc.indices_nonzero(reduce(pc.and_, masks)) if masks else pa.arange(0, table.num_rows)
     if asked.sort is None:
         return Selection(report, places)
-    key = table[asked.sort.name].take(places)
-    if asked.sort.kind is Kind.DECIMAL:
+    # Pages name a payout by its day.
+    is_payout = asked.sort.name == "payout_id" and _DAY.name in table.column_names
+    sort = _DAY if is_payout else asked.sort
+    key = table[sort.name].take(places)
+    if sort.kind is Kind.DECIMAL:
         key = key.cast(pa.float64())
-    elif asked.is_descending and asked.sort.kind is Kind.DATE:
+    elif asked.is_descending and sort.kind is Kind.DATE:
         # What has no day yet is later than all that have one.
         key = key.fill_null(date.max)
     return Selection(report, places, key, asked.is_descending)

@@ -14,6 +14,7 @@ from consumer.facts.names import format_tax_id, name_document
 from reconcile.desk.attachments import list_attachments
 from reconcile.kept import chunks
 from reconcile.kept.records import read_summary
+from reconcile.rules.outcomes import DEAD
 from reconcile.runs.pending import Pending, find_pending
 from reconcile.tables.desk import Decision, ExceptionRow
 from reconcile.tables.runs import Run
@@ -83,7 +84,8 @@ def prove(installation: Installation, session: Session, run: Run, connection: Co
         _draw_payout(paper, session, run, payout, waiting, asked)
     paper.heading(title_of(_LINES, language))
     head = ("local_date", "resource_id", "customer_name", "doc_folio", "amount_signed", "fee_total", "outcome")
-    rows = [_to_cells(line, language) for line in lines]
+    is_dead = payout is not None and payout["status"] in DEAD
+    rows = [_to_cells(line, language, is_dead=is_dead) for line in lines]
     paper.lines(
         rows,
         [translate("Document", language) if name == "doc_folio" else label_of(_LINES, name, language) for name in head],
@@ -145,18 +147,19 @@ def _say_facts(session: Session, run: Run, connection: Connection, asked: Asked)
     ]
 
 
-def _to_cells(line: Row, language: str) -> list[str]:
+def _to_cells(line: Row, language: str, *, is_dead: bool) -> list[str]:
     country, kind, series, folio, uuid = (line[f"doc_{name}"] or "" for name in _NAMED_BY)
     outcome = word("outcome", line["outcome"], language)
     # The rule of a refund is that it is one, which its type says already.
     has_rule = line["match_rule"] and line["match_rule"] != line["resource_type"]
     rule = phrases.rule(line["match_rule"], language) if has_rule else ""
     on = _to_day(line["local_date"])
+    without = translate("payout.item_elsewhere", language) if is_dead else ""
     return [
         notation.format_date(on, language) if on else "",
         f"{word('type', line['resource_type'], language)} {line['resource_id']}",
         " ".join(filter(None, (line["customer_name"], format_tax_id(line["customer_tax_id"] or "")))),
-        name_document(country, kind, series, folio, uuid, language) if line["doc_key"] else "",
+        name_document(country, kind, series, folio, uuid, language) if line["doc_key"] else without,
         _amount(line["amount_signed"], line["currency"], language),
         _amount(line["fee_total"], line["currency"], language),
         f"{outcome} · {rule}" if rule else outcome,

@@ -10,7 +10,7 @@ from flask.typing import ResponseReturnValue
 
 from consumer.facts.columns import to_columns
 from reconcile.desk.ties import find_ties
-from reconcile.rules.outcomes import Code, Recon
+from reconcile.rules.outcomes import DEAD, Code, Recon
 from reports.access.people import Role
 from reports.making import columnar
 from reports.making.catalogue import NoRunError
@@ -149,10 +149,14 @@ def days_of(lines: Sequence[Row]) -> dict[str, tuple[str, str] | None]:
 
 
 def trace(payout: Row, open_codes: Sequence[str]) -> dict[str, object]:
-    """Say for each hop whether it is done: invoices to payments, payments to payout, payout to bank."""
+    """Say for each hop whether it is done: invoices to payments, payments to payout, payout to bank.
+
+    A payout that was canceled or returned is `is_dead`: its items are judged where another one pays them.
+    """
     items = (payout["matched_count"] or 0) + (payout["unmatched_count"] or 0)
     return {
         "items": items,
+        "is_dead": payout["status"] in DEAD,
         "documents_done": not payout["unmatched_count"],
         "sums_done": payout["difference"] == 0,
         "paid_done": payout["status"] == "succeeded",

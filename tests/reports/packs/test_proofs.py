@@ -1,5 +1,6 @@
 """Proof on paper: sealed, signed where there is a key, and every changed byte refused."""
 
+import json
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -9,10 +10,12 @@ from click.testing import CliRunner, Result
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from flask.testing import FlaskClient
+from sqlmodel import select
 
 from consumer.facts.installation import Installation
 from cuadre import Commands
 from reconcile.tables.desk import Attachment, ExceptionRow
+from reconcile.tables.runs import PayoutResult
 from reports.packs import proofs
 from reports.packs.manifest import to_text
 from reports.packs.proofs import Asked, ProofError, Subject, prove
@@ -22,6 +25,7 @@ from reports.queries.names import name_merchant
 from reports.shapes.spans import Span
 from tests.merchant import settings_of
 from tests.reconcile.conftest import World
+from tests.reports.pages.looking import text_of
 
 AT = datetime(2026, 10, 9, 12, tzinfo=UTC)
 TODAY = date(2026, 10, 8)
@@ -217,3 +221,19 @@ def test_a_customer_is_meant_by_tax_id_name_or_folio(banked: Installation, tmp_p
         in refused["pan"]
     )
     assert "no customer Nadie in connection main" in refused["Nadie"]
+
+
+def test_a_returned_payout_awaits_no_deposit_and_its_items_no_document(
+    reconciled: Installation, client: FlaskClient
+) -> None:
+    """Page and proof say that another payout pays its items, and count no documents that none of its rows names."""
+    with reconciled.store.transaction() as session:
+        row = session.scalars(select(PayoutResult).where(PayoutResult.payout_id == "po_1")).one()
+        returned = {"status": "returned", "status_recon": "returned", "bank_date": None, "bank_movement_id": None}
+        row.columns = json.dumps({**json.loads(row.columns), **returned})
+    page = text_of(client, "/payouts/po_1")
+    assert "sus movimientos cuentan donde otra liquidación los paga" in page
+    assert "Devuelta no se espera depósito" in page
+    assert "tienen su documento" not in page
+    assert "donde otra liquidación lo paga" in page
+    assert "donde otra" in make(reconciled, Subject(payout_id="po_1")).decode("latin-1")

@@ -5,16 +5,23 @@ from collections.abc import Callable
 from datetime import date
 from typing import Any
 
+import pyarrow as pa
 import pytest
 import sqlalchemy as sa
 from flask import Flask
 from flask.testing import FlaskClient
 from sqlmodel import col
 
+from consumer.facts.columns import to_columns
 from consumer.facts.installation import Installation
 from reconcile.tables.desk import ExceptionRow
 from reconcile.tables.runs import ResultChunk
 from reports.access.people import Role, add_user, to_user
+from reports.making import columnar
+from reports.queries.asking import Asked
+from reports.shapes.build import Report
+from reports.shapes.definitions import definition_of
+from reports.shapes.spans import Span
 from reports.tables import SavedView
 from tests.reports.conftest import DOCUMENTS, FINISHED, LINES, keep_results, take_out_of
 from tests.reports.pages.looking import kept, text_of
@@ -274,3 +281,17 @@ def test_a_list_there_is_not_keeps_no_view(desk: FlaskClient, csrf: Csrf) -> Non
     form = {"csrf_token": csrf(desk, "/exceptions"), "view": "x", "column": "a", "size": "25"}
     assert desk.post("/saved/nothing", data=form).status_code == 404
     assert desk.post("/saved/nothing/columns", data=form).status_code == 404
+
+
+def test_payouts_are_sorted_by_the_day_that_names_them() -> None:
+    """The heading of payouts orders by their day and not by their hidden key; what has none yet is the latest."""
+    table = pa.table({
+        "payout_id": ["po_c", "po_a", "po_b", "po_d"],
+        "payout_date": pa.array([date(2026, 10, 2), date(2026, 10, 3), date(2026, 10, 1), None], pa.date32()),
+    })  # fmt: skip
+    report = Report(definition_of("payout-summary"), table, Span(), date(2026, 10, 8))
+    (own,) = to_columns("payout_id")
+    for is_descending, ids in ((False, ["po_b", "po_c", "po_a", "po_d"]), (True, ["po_d", "po_a", "po_c", "po_b"])):
+        asked = Asked(sort=own, is_descending=is_descending)
+        chosen = columnar.select(report, asked, zone="UTC", speak=lambda _name: None)
+        assert chosen.page(0, 4).table["payout_id"].to_pylist() == ids, is_descending

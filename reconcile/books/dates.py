@@ -67,8 +67,11 @@ def to_date(text: str, style: str, zone: ZoneInfo) -> date:
         raise DateError(_why_not(text, style))
     if style in (_SERIAL, _SERIAL_1904):
         return (_SERIAL_ZERO if style == _SERIAL else _SERIAL_ZERO_1904) + timedelta(days=int(match["serial"]))
+    year = int(match["y"]) + (_CENTURY if style in _SHORT_STYLES else 0)
+    if year not in YEARS:
+        raise DateError(NO_DAY)
     try:
-        on = date(int(match["y"]) + (_CENTURY if style in _SHORT_STYLES else 0), _month(match), int(match["d"]))
+        on = date(year, _month(match), int(match["d"]))
         on = _local(on, match, zone) if style == _WITH_ZONE and match["offset"] else on
     except (ValueError, OverflowError):
         raise DateError("books.not_in_calendar", style=Message(style)) from None
@@ -114,7 +117,8 @@ def decide_style(cells: Iterable[Cell], *, from_1904: bool = False, may_be_short
     fits = {style: sum(count for text, count in counts.items() if _fits(text, style)) for style in FORMATS}
     best = max(FORMATS, key=lambda style: fits[style])
     if counts and not fits[best]:
-        return _UNKNOWN
+        # A day of a year that is out of range shows the style all the same, so that the year is what is refused.
+        return next((style for style in FORMATS if any(_is_of_no_trade(text, style) for text in counts)), _UNKNOWN)
     if best in _SHORT_STYLES and not (may_be_short and _is_one_reading(counts, best)):
         return _UNKNOWN
     return _SERIAL_1904 if best == _SERIAL and from_1904 else best
@@ -144,6 +148,14 @@ def to_term(text: str, issued_on: date) -> date | None:
         return issued_on
     match = _TERMS.fullmatch(plain)
     return issued_on + timedelta(days=int(match[1])) if match else None
+
+
+def _is_of_no_trade(text: str, style: str) -> bool:
+    try:
+        to_date(text, style, _ANY_ZONE)
+    except DateError as error:
+        return error.message == NO_DAY
+    return False
 
 
 def _fits(text: str, style: str) -> bool:

@@ -23,12 +23,12 @@ _NAMES = {
 }  # fmt: skip
 _WORD = re.compile(r"[A-Z](?:[A-Z.]*[A-Z.])?", re.IGNORECASE)
 _SPACES = re.compile(r"[\s\u00a0\u202f\u2007]+")
-_SPACED_GROUPS = re.compile(r"\d{1,3}(?: \d{3})+(?:[.,]\d+)?")
+_SPACED_GROUPS = re.compile(r"[0-9]{1,3}(?: [0-9]{3})+(?:[.,][0-9]+)?")
 _SHAPES = {
-    DecimalMark.POINT: re.compile(r"(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?"),
-    DecimalMark.COMMA: re.compile(r"(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?"),
+    DecimalMark.POINT: re.compile(r"(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.[0-9]+)?"),
+    DecimalMark.COMMA: re.compile(r"(?:[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+)(?:,[0-9]+)?"),
 }
-_EITHER = re.compile(r"\d{1,3}([.,])\d{3}")
+_EITHER = re.compile(r"[0-9]{1,3}([.,])[0-9]{3}")
 # No currency has a rate of so many digits; a run computes with all of them.
 _LONGEST_RATE = 30
 

@@ -21,11 +21,14 @@ SEPARATORS = (";", ",", "\t", "|", TILDE)
 _MOST_LINES = 5_000_000
 _ENDLESS = "books.endless_cell"
 _END_OF_FILE = "\x1a"
+# How a web page without a table begins, unlike other XML.
+_OF_PAGES = ("!doctype html", "html", "head", "body", "div", "p>", "meta", "script", "style", "title")
 # Files that go by the name of a sheet and are none, by how they begin.
 _OTHERS = (
     (b"%pdf", Message("books.is_pdf")),
     (b"<?xml", Message("books.is_xml")),
-    (b"<", Message("books.is_web_page")),
+    *((f"<{tag}".encode(), Message("books.is_web_page")) for tag in _OF_PAGES),
+    (b"<", Message("books.is_xml")),
 )
 _START = 64
 _BEGINNING = 4096

@@ -85,9 +85,9 @@ class TaxOutcome:
 
     @property
     def status(self) -> Completion:
-        if not self.refused:
-            return Completion.DONE
-        return Completion.PARTLY_DONE if self.kept or self.counts[Verdict.KNOWN] else Completion.NOTHING_DONE
+        if self.kept or self.counts[Verdict.KNOWN]:
+            return Completion.PARTLY_DONE if self.refused else Completion.DONE
+        return Completion.NOTHING_DONE if self.refused or self.passed_over else Completion.DONE
 
     def add(self, found: Found) -> None:
         self.counts[found.verdict] += 1

@@ -177,15 +177,15 @@ def list_figures(installation: Installation, connections: Connections, *, limit:
 
 
 @click.command("tie-out")
-@click.option("--period", default="", help="A month, YYYY-MM, or a year (default: last month).")
+@click.option("--period", help="A month, YYYY-MM, or a year (default: last month).")
 @click.option("--check", is_flag=True, help="Exit 3 where a rest is left.")
 @on_connections
 @json_option
 def tie_out_command(
-    installation: Installation, connections: Connections, *, period: str, check: bool, as_json: bool
+    installation: Installation, connections: Connections, *, period: str | None, check: bool, as_json: bool
 ) -> None:
     """What the tax office will compute of a month, against books, money and what was declared."""
-    if period and not is_period(period):
+    if period is not None and not is_period(period):
         raise CommandError("--period takes a month as 2026-10, or a year", Completion.MISUSED)
     rows: list[dict[str, Any]] = []
     notes: list[str] = []

@@ -41,6 +41,8 @@ def bring_in(
     )  # fmt: skip
     if outcome.amounts:
         print_rows(map(to_total_row, outcome.totals), TOTAL_KEYS, as_json=False)
+    if one := outcome.passed_over:
+        say(f"{one.file}: {one.reason}")
     if outcome.listed:
         print_rows([one.to_row(connection.name) for one in outcome.listed], KEYS[1:], as_json=False)
     if outcome.refused > len(outcome.listed):

@@ -25,6 +25,8 @@ SOURCES = TYPED, FILE, LINK = "typed", "file", "link"
 _HEADER, _CURRENCY = ("period", "code", "amount"), "currency"
 # No return counts more documents.
 _LARGEST_COUNT = 9
+# How a sentence names what was left empty.
+_EMPTY = "''"
 _MOST = 10_000
 
 
@@ -61,10 +63,10 @@ def declare(
     for wish in wishes:
         is_year = YEAR.fullmatch(wish.period) is not None
         if not is_year and not PERIOD.fullmatch(wish.period):
-            raise DeclaredError("tax.not_a_period", text=wish.period[:20])
+            raise DeclaredError("tax.not_a_period", text=wish.period[:20] or _EMPTY)
         known = country.yearly if is_year else country.monthly
         if wish.code not in known:
-            raise DeclaredError("tax.unknown_code", code=wish.code[:20], known=", ".join(sorted(known)))
+            raise DeclaredError("tax.unknown_code", code=wish.code[:20] or _EMPTY, known=", ".join(sorted(known)))
         currency = "" if wish.code in country.counts and not is_year else connection.country.currency
         read.append((wish, _to_amount(wish, currency) if currency else _to_count(wish.amount), currency))
     take_turn(session, Turn.BOOKS)
@@ -79,7 +81,7 @@ def _to_amount(wish: Wish, currency: str) -> int:
     try:
         amount = to_minor(wish.amount.strip(), currency)
     except MoneyError:
-        raise DeclaredError("tax.not_declarable", text=wish.amount[:30], currency=currency) from None
+        raise DeclaredError("tax.not_declarable", text=wish.amount.strip()[:30] or _EMPTY, currency=currency) from None
     if amount < 0:
         raise DeclaredError("tax.declared_below_zero", code=wish.code, text=wish.amount[:30])
     return amount
@@ -88,7 +90,7 @@ def _to_amount(wish: Wish, currency: str) -> int:
 def _to_count(text: str) -> int:
     text = text.strip()
     if not (text.isascii() and text.isdecimal() and len(text) <= _LARGEST_COUNT):
-        raise DeclaredError("tax.not_a_count", text=text[:30])
+        raise DeclaredError("tax.not_a_count", text=text[:30] or _EMPTY)
     return int(text)
 
 

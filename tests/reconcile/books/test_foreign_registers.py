@@ -139,6 +139,7 @@ def test_names_written_as_one_word_are_known(name: str) -> None:
         ("<p>Folio</p>", "the file is a web page under another name: "),
         ("<html><table><tr><td>Folio</td></tr></table></html>", "no row holds"),
         ("<?xml version='1.0'?><LibroCompraVenta/>", "the file is XML, not a table: "),
+        ("<a><a><a/></a></a>", "the file is XML, not a table: "),
         ("%PDF-1.7\n", "the file is a PDF: "),
         ("\ufeff", "the file is empty"),
         (

@@ -54,6 +54,6 @@ def test_a_single_peso_counts_in_the_total_of_a_sheet(total: str, *, is_kept: bo
 @pytest.mark.parametrize("on", [date(1, 1, 1), date(1899, 12, 31), date(2200, 1, 1), date(9999, 12, 31)])
 def test_days_that_stand_for_no_date_are_refused(on: date) -> None:
     """A line or a balance of such a year would end every later run; its neighbours of the calendar are fine."""
-    reason = "is no day of trade: leave it empty where there is none"
+    reason = "its year is not within 1900 to 2199, so it is no day of trade: leave it empty where there is none"
     assert _told(_statement(on, 100, 0, 100)) == [("booked_on", reason)] * 3
     assert _told(_statement(date(1900, 1, 1), 100, 0, 100)) == _told(_statement(date(2199, 12, 31), 100, 0, 100)) == []

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from sqlmodel import select
 
 from consumer.facts.installation import Connection, Installation
@@ -76,12 +76,26 @@ def test_a_dry_run_of_several_batches_counts_a_document_once(
     assert (looked.added, looked.counts[Verdict.TAKEN], looked.counts[Verdict.KNOWN]) == (1, 1, 1)
 
 
+def bring(installation: Installation, data: Path, *words: Path | str) -> Result:
+    settings = settings_of("http://provider.test", data, country="mx", tax_id=MERCHANT)
+    merchant = Installation(settings=settings, store=installation.store)
+    return CliRunner().invoke(Commands(), ["invoices", "import", *map(str, words)], obj=lambda: merchant)
+
+
+def test_a_file_that_brings_nothing_is_not_done_and_says_why(installation: Installation, tmp_path: Path) -> None:
+    """A ZIP in a ZIP is named with its reason; the status is that of a refused file."""
+    nest = tmp_path / "nest.zip"
+    nest.write_bytes(zipped(inner__zip=zipped(a__xml=cfdi("a").encode())))
+    answer = bring(installation, tmp_path, nest)
+    assert answer.exit_code == 1
+    assert "nest.zip: 0 documents came in" in answer.stderr
+    assert "nest.zip/inner.zip: is no XML" in answer.stderr
+
+
 def test_the_dry_run_of_the_terminal_says_the_same(installation: Installation, packed: Path, tmp_path: Path) -> None:
     """Counts stand in the first line, and totals to compare below."""
-    settings = settings_of("http://provider.test", tmp_path, country="mx", tax_id=MERCHANT)
-    merchant = Installation(settings=settings, store=installation.store)
-    call = ["invoices", "import", str(packed), "--dry-run"]
-    answer = CliRunner().invoke(Commands(), call, obj=lambda: merchant)
+    answer = bring(installation, tmp_path, packed, "--dry-run")
+    assert answer.exit_code == 0
     assert "october.zip: 4 documents would come in: 2 new, 1 changed, 1 as known" in answer.stderr
     assert [line.split() for line in answer.stdout.splitlines() if "MXN" in line] == [
         ["I", "MXN", "3", "3000.00", "0.00", "480.00", "3480.00"],

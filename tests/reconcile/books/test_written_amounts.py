@@ -49,6 +49,7 @@ def test_mexican_amounts_read_under_one_convention(written: tuple[str, ...], amo
         ("12.34.56", "is not an amount written with a decimal comma"),
         ("1190 pesos", "is not an amount written with a decimal comma"),
         ("uno", "is not an amount written with a decimal comma"),
+        ("１１９０", "is not an amount written with a decimal comma"),
         ("", "is empty"),
         ("-", "is empty"),
         ("UF 12", "is written in CLF, and its row is in CLP"),

@@ -50,8 +50,19 @@ def test_due_dates_may_be_written_as_terms(terms: str, due: date | None) -> None
     assert only_document(text, country="mx").due_date == due
 
 
-@pytest.mark.parametrize("written", ["9999-12-31", "0001-01-01", "1899-12-31", "2200-01-01"])
+@pytest.mark.parametrize("written", ["0000-10-01", "9999-12-31", "0001-01-01", "1899-12-31", "2200-01-01"])
 def test_what_programs_write_for_no_date_is_refused(written: str) -> None:
     """No calendar of banks reaches there, and a night that asks it would end."""
-    with pytest.raises(DateError, match=r"^is no day of trade: leave it empty where there is none$"):
+    with pytest.raises(
+        DateError,
+        match=r"^its year is not within 1900 to 2199, so it is no day of trade: leave it empty where there is none$",
+    ):
         to_date(written, "yyyy-mm-dd", ZoneInfo("UTC"))
+
+
+@pytest.mark.parametrize("written", ["9999-12-31", "0000-10-01", "31/12/9999"])
+def test_a_file_whose_years_are_all_out_of_range_says_so(written: str) -> None:
+    """Its style is known, so that the year is named and not the form."""
+    ((_, _, value, reason),) = reasons_of(read_text(f"Tipo;Folio;Fecha;Total\n33;1;{written};10\n"))
+    assert value == written
+    assert reason == "its year is not within 1900 to 2199, so it is no day of trade: leave it empty where there is none"

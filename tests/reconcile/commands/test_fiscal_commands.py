@@ -74,6 +74,9 @@ REFUSED = [
     (("octubre", "538", "1"), "octubre is neither a month as 2026-10 nor a year"),
     (("2026-10", "999", "1"), "there is no code 999 of such a return; there are 110, 111, 115, "),
     (("2026-10", "538", "uno"), "uno is not an amount in CLP"),
+    (("2026-10", "538", ""), "'' is not an amount in CLP"),
+    (("", "538", "1"), "'' is neither a month as 2026-10 nor a year"),
+    (("2026-10", "519", ""), "'' is no number of documents"),
     (("2026-10", "519", "1.5"), "1.5 is no number of documents: write it in digits alone"),
 ]
 
@@ -141,3 +144,4 @@ def test_a_month_is_tied_out_from_all_tables(
     assert answer.exit_code == 3
     assert "open" in answer.stdout
     assert call("tie-out", "--period", "ayer").exit_code == 2
+    assert call("tie-out", "--period", "").exit_code == 2

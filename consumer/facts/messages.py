@@ -25,9 +25,18 @@ from consumer.facts.texts import may_be_erased, say_erased
 LANGUAGES = ("es-CL", "es-MX", "en")
 _DAY = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])")
 _MONTHS = ("ene", "feb", "mar", "abr", "may", "jun", "jul", "ago", "sep", "oct", "nov", "dic")
-_decode_values = msgspec.json.Decoder(dict[str, str | int | None]).decode
 # A value that is not known is None.
 Value: TypeAlias = Union[str, int, date, "Message", None]
+
+
+class _Stored(msgspec.Struct):
+    """A message in a message, as `to_text` writes it."""
+
+    code: str
+    values: dict[str, Union[str, int, "_Stored", None]]
+
+
+_decode_values = msgspec.json.Decoder(dict[str, str | int | _Stored | None]).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +50,7 @@ class Message:
         return translate(self, "en")
 
     def to_text(self) -> str:
-        """Return what is stored of the message; its values are texts and numbers."""
+        """Return what is stored of the message; its values are texts, numbers and messages."""
         return f"{self.code} {msgspec.json.encode(self.values).decode()}" if self.values else self.code
 
 
@@ -77,7 +86,14 @@ def parse_message(text: str) -> Message | None:
         found = _decode_values(values) if values else {}
     except msgspec.DecodeError:
         return None
-    return Message(code, found)
+    return _to_message(code, found)
+
+
+def _to_message(code: str, values: Mapping[str, str | int | _Stored | None]) -> Message:
+    inner = {
+        name: _to_message(one.code, one.values) if isinstance(one, _Stored) else one for name, one in values.items()
+    }
+    return Message(code, inner)
 
 
 def say_stored(text: str, language: str = "en", prepare: Callable[[Message], Message] | None = None) -> str:

@@ -106,3 +106,12 @@ def test_programs_read_the_english_sentence(report: str, column: str, text: str,
     """Files and answers for programs have the sentences they always had, with values as they are."""
     (row,) = to_json_rows(cells.in_english(made(report, **{column: text})), 0, 1)
     assert row[column] == written
+
+
+def test_a_message_in_a_message_is_read_back() -> None:
+    """What failed and who asked are one stored line, and its cause is said in the reader's language."""
+    text = Message("jobs.failed_for", {"why": Message("jobs.killed", {"signal": 9}), "by": "ana"}).to_text()
+    assert text == 'jobs.failed_for {"why":{"code":"jobs.killed","values":{"signal":9}},"by":"ana"}'
+    assert stored.sentence(text, "es-CL") == (
+        "su proceso fue interrumpido (señal 9) antes del final: vea el registro, y si faltó memoria (ana)"
+    )

@@ -1,6 +1,7 @@
-"""A closing by hand whose server is killed, or loses the lock that says it lives: nothing is closed twice or half."""
+"""Work by hand whose server is killed, whose lock is lost or whose disk is full: nothing is done twice or half."""
 
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -16,12 +17,13 @@ from consumer.facts.messages import Message
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.jobs import Tick
-from consumer.jobs import ticks
+from consumer.jobs import processes, ticks
 from consumer.jobs.processes import Answer
 from reconcile.runs.ordered_closing import carry_out
 from reconcile.runs.run import run
 from reconcile.tables.closing import ClosedFigure, ClosingOrder, Period
-from tests.merchant import start_apart
+from reconcile.tables.runs import Run
+from tests.merchant import environ_of, start_apart
 from tests.reconcile.conftest import World
 from tests.reports.conftest import close_here
 from tests.reports.pages.looking import kept
@@ -30,6 +32,12 @@ Csrf = Callable[..., str]
 Login = Callable[..., FlaskClient]
 FORM = {"connection": "main", "until": "2026-09-10", "reason": "cierre del mes"}
 JOB = "closing:main"
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    pause = threading.Event()
+    while not is_so():
+        pause.wait(0.05)
 
 
 @pytest.fixture
@@ -45,6 +53,12 @@ def shop(settings: Settings, ana: Store) -> Installation:
     return made
 
 
+# What reconciles may write no file of more than some bytes, which the system refuses as it does where a disk is full.
+FULL = """
+import resource, app
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+app.work_for_parent()
+"""
 # What closes dies with the server that started it, once every row of the period is written and nothing is committed.
 DYING = """
 import os, signal, app
@@ -95,8 +109,7 @@ def test_a_closing_killed_with_its_server_is_over_at_once(
         server.kill()
     client = login(make_app(shop, errands=close_here(shop)))
     # A database hears from the system that a session is gone, within a moment.
-    while "no se cerró nada" not in (page := client.get("/books/closing/main").text):
-        assert "Puede salir de esta página" in page
+    wait_until(lambda: "no se cerró nada" in client.get("/books/closing/main").text)
     assert (kept(shop, Period), kept(shop, ClosedFigure)) == ([], [])
     answer = client.post("/books/close", data={**FORM, "csrf_token": csrf(client, "/books/periods")})
     assert answer.status_code == 302
@@ -144,14 +157,45 @@ def test_a_closing_that_counts_as_over_closes_nothing(
             connection.execute(
                 sa.text("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2")
             )
-    while "no se cerró nada" not in client.get("/books/closing/main").text:
-        pass
+    wait_until(lambda: "no se cerró nada" in client.get("/books/closing/main").text)
     client.post("/books/close", data=data)
-    while ticks.find_running(store, JOB) is not None:
-        pass
+    wait_until(lambda: ticks.find_running(store, JOB) is None)
     assert "cierre del mes" in client.get("/books/closing/main", follow_redirects=True).text
     may_go_on.set()
     assert is_refused.wait(120)
     assert [one.until for one in kept(shop, Period)] == [date(2026, 9, 10)]
     assert [one.state for one in kept(shop, ClosingOrder)] == ["refused", "done"]
     assert sorted(one.state for one in kept(shop, Tick)) == ["complete", "failed"]
+
+
+@pytest.mark.both_databases
+def test_a_run_that_finds_the_disk_full_says_so_and_the_next_one_works(
+    shop: Installation, make_app: Callable[..., Flask], login: Login, csrf: Csrf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page says it in the reader's words, nothing of the run is left, and once there is room a press is enough."""
+    World(shop.store).invoice("8", 90, due_date=date(2026, 10, 30))
+    url = shop.store.engine.url.render_as_string(hide_password=False)
+    more = {"database_url": url, "data_dir": str(shop.settings.data_dir), "secret_key": "a key that only tests know"}
+    for name, value in environ_of("http://provider.test", shop.settings.data_dir, **more).items():
+        monkeypatch.setenv(name, value)
+    client = login(make_app(shop, errands=errands(shop, processes.run_in_child("reconcile"))))
+    form = {"csrf_token": csrf(client, "/reconcile/main")}
+    before = _files_of_runs(shop)
+    said = []
+    for program in (FULL, "import app; app.work_for_parent()"):
+        children = processes.Children((sys.executable, "-P", "-c", program), grace=5)
+        monkeypatch.setattr(processes, "_children", children)
+        client.post("/reconcile/main", data=form)
+        wait_until(lambda: ticks.find_running(shop.store, "reconcile:main") is None)
+        said.append(client.get("/reconcile/main").text)
+        if program == FULL:
+            assert _files_of_runs(shop) == before
+            assert len(kept(shop, Run)) == 1
+    full = "no se puede escribir nada: el disco está lleno o es de solo lectura; libere espacio y empiece de nuevo"
+    assert f"{full} (ana@tienda.test)" in said[0].lower(), said[0]
+    assert len(kept(shop, Run)) == 2
+    assert full not in said[1].lower()
+
+
+def _files_of_runs(shop: Installation) -> list[str]:
+    return sorted(str(path) for path in (shop.settings.data_dir / "runs").rglob("*"))

@@ -26,7 +26,17 @@ _RATE = re.compile(
 _DOTTED = re.compile(r"\b(?:[^\W\d_]\.){2,}(?:[^\W\d_]\b)?")
 
 # All taxes of a document together, which is its VAT where it bears no other.
-ALL_TAXES = ("impuestos", "impuesto", "total impuestos", "total de impuestos", "monto impuestos", "importe impuestos")
+ALL_TAXES = (
+    "impuestos",
+    "impuesto",
+    "total impuestos",
+    "total de impuestos",
+    "monto impuestos",
+    "importe impuestos",
+    "total impuestos trasladados",
+    "total de impuestos trasladados",
+    "impuestos trasladados",
+)
 # Names of a folio that other lists give to the count of their rows.
 COUNTERS = ("n", "no", "nro", "num", "nr")
 # Begins the fields of further columns of VAT, before their place.
@@ -78,7 +88,7 @@ SYNONYMS: Vocabulary = {
     ),
     "net": (
         "monto neto", "neto", "valor neto", "afecto", "monto afecto", "subtotal", "sub total", "total neto",
-        "importe neto", "base imponible", "base gravable", "importe sin impuestos", "monto sin iva",
+        "importe neto", "venta neta", "base imponible", "base gravable", "importe sin impuestos", "monto sin iva",
     ),
     "exempt": ("monto exento", "exento", "valor exento", "total exento"),
     "vat": (
@@ -87,7 +97,8 @@ SYNONYMS: Vocabulary = {
     ),
     "total": (
         "monto total", "total", "valor total", "bruto", "monto bruto", "importe total", "monto", "total factura",
-        "total documento", "total del documento", "total facturado", "total con iva", "total con impuestos",
+        "total documento",
+        "venta total", "total venta", "total del documento", "total facturado", "total con iva", "total con impuestos",
     ),
     "currency": ("moneda", "codigo moneda", "tipo moneda"),
     "status": ("estado", "estado documento", "estado sat", "estatus", "estado del comprobante"),

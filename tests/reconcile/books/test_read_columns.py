@@ -70,7 +70,19 @@ def test_usual_headings_are_read(text: str, country: str, left_out: list[str]) -
 
 
 @pytest.mark.parametrize(
-    "name", ["IVA", "IVA 16%", "IVA (16%)", "IVA (16)", "IVA 16", "IVA16", "I.V.A. 16", "IVA al 16%", "Impuestos"]
+    "name",
+    [
+        "IVA",
+        "IVA 16%",
+        "IVA (16%)",
+        "IVA (16)",
+        "IVA 16",
+        "IVA16",
+        "I.V.A. 16",
+        "IVA al 16%",
+        "Impuestos",
+        "TotalImpuestosTrasladados",
+    ],
 )
 def test_vat_is_read_with_its_rate_in_any_form(name: str) -> None:
     """The sum of a list is checked under each of them: here one unit more than rounding explains."""
@@ -81,6 +93,15 @@ def test_vat_is_read_with_its_rate_in_any_form(name: str) -> None:
 
 
 COUNTED = "N°;Tipo;Fecha;Cliente;Neto;IVA;Total\n1;33;2026-10-03;Uno;1000;190;1190\n2;33;2026-10-03;Dos;1000;190;1190\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "series"), [("N/C 000007", "N/C"), ("INV/2026/00007", "INV/2026"), ("F-7", "F"), ("A/7", "A")]
+)
+def test_a_series_may_hold_strokes(written: str, series: str) -> None:
+    """Odoo numbers notes and invoices so."""
+    document = only_document(f"Tipo;Número;Fecha;Total\nFactura;{written};2026-10-03;11.60\n", country="mx")
+    assert (document.series, document.folio) == (series, "7")
 
 
 def test_a_column_that_counts_rows_is_no_folio() -> None:

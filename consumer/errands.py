@@ -60,11 +60,11 @@ def errands(installation: Installation, run: StartRun | None = None, close: Star
     closing = _closing_by_hand(installation, close) if close else None
     desks = (_alarm_desk(installation), disputes.desk_of(installation))
 
-    def bury_gone() -> None:
-        ticks.bury_gone(installation.store, now=utc_now())
+    def end_dead_work() -> None:
+        ticks.end_dead_work(installation.store, now=utc_now())
 
     streams = (ALL, *STREAMS)
-    return Errands(replay, start_pull, start_backfill, streams, *desks, start_run, cancel_run, closing, bury_gone)
+    return Errands(replay, start_pull, start_backfill, streams, *desks, start_run, cancel_run, closing, end_dead_work)
 
 
 def _runs_by_hand(

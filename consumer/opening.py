@@ -53,7 +53,7 @@ def open_installation(
         schema.check_migrated(store)
     # A disk that takes nothing is said where something must be written.
     with suppress(sa.exc.OperationalError):
-        ticks.bury_gone(store, now=utc_now())
+        ticks.end_dead_work(store, now=utc_now())
     elsewhere = [one.provider_url for one in settings.all_connections if not is_on_this_machine(one.provider_url)]
     if elsewhere and ticks.has_run(store, DEMO):
         store.close()

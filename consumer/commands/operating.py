@@ -28,11 +28,11 @@ from consumer.facts.tables.jobs import Tick, to_shown
 from consumer.facts.work import Completion
 from consumer.health import disk
 from consumer.health.disk import KEYS, Check, Verdict
-from consumer.health.doctor import Rooms, examine
+from consumer.health.doctor import Questions, examine
 from consumer.job_table import job_table
 
 
-def doctor_command(**rooms: Unpack[Rooms]) -> click.Command:
+def doctor_command(**questions: Unpack[Questions]) -> click.Command:
     """Make the command of what it may not import: what runs withhold and leave out, who came, which files are lost."""
 
     @click.command()
@@ -42,7 +42,7 @@ def doctor_command(**rooms: Unpack[Rooms]) -> click.Command:
     def doctor(open_installation: OpenInstallation, *, connection_name: str | None, as_json: bool) -> None:
         """Look at everything that could be wrong and say what to do."""
         try:
-            checks = list(examine(open_installation(), connection_name, **rooms))
+            checks = list(examine(open_installation(), connection_name, **questions))
         except UnsafeJournalError as error:
             checks = [Check("", disk.DATABASE, Verdict.FAILURE, str(error), INSTALL)]
         if as_json:

@@ -73,4 +73,4 @@ class Errands:
     # Keeps what is to be closed once nothing else is, and has another process close it.
     close: Callable[[Connection, Callable[[], None], str], None] | None = None
     # Says of work whose process was killed that it is over.
-    bury_gone: Callable[[], None] = lambda: None
+    end_dead_work: Callable[[], None] = lambda: None

@@ -45,7 +45,7 @@ _ADVICE: dict[type[ProviderError], str] = {
 }
 
 
-class Rooms(TypedDict, total=False):
+class Questions(TypedDict, total=False):
     """What the doctor asks rooms that it may not import; it does without those it is not given."""
 
     # Which codes a run withholds while these streams are incomplete.
@@ -58,7 +58,7 @@ class Rooms(TypedDict, total=False):
     horizon: Callable[[Installation, Connection], tuple[bool, str] | None]
 
 
-def _knows_nothing(*_about: object) -> list[str]:
+def _no_lines(*_about: object) -> list[str]:
     return []
 
 
@@ -67,7 +67,7 @@ def examine(
     name: str | None,
     *,
     transport: Transport | None = None,
-    **rooms: Unpack[Rooms],
+    **questions: Unpack[Questions],
 ) -> Iterator[Check]:
     """Check the database, then each connection's provider, endpoint, gaps and inbox."""
     yield Check("", "settings", Verdict.OK, "read")
@@ -78,8 +78,8 @@ def examine(
     yield check_key(installation)
     with installation.store.reading() as session:
         yield from check_backups(session, is_nightly=installation.settings.backup_dir is not None, now=utc_now())
-    yield check_proxy(installation, rooms.get("addresses", _knows_nothing)(installation))
-    yield check_files(disputes.list_lost(installation) + rooms.get("lost_files", _knows_nothing)(installation))
+    yield check_proxy(installation, questions.get("addresses", _no_lines)(installation))
+    yield check_files(disputes.list_lost(installation) + questions.get("lost_files", _no_lines)(installation))
     yield from check_books_folder(installation.settings.books_folder)
     with installation.store.reading() as session:
         yield from check_channels(session)
@@ -88,15 +88,15 @@ def examine(
         with open_provider(installation, connection, transport=transport) as provider:
             yield from _provider(provider, installation)
         with installation.store.reading() as session:
-            yield from _gaps(session, connection, rooms.get("withheld_by", _knows_nothing))
+            yield from _gaps(session, connection, questions.get("withheld_by", _no_lines))
             yield from _sums(session, connection.name)
             yield from _drift(session, connection.name)
             yield check_lateness(
                 session, connection.name, floor=timedelta(seconds=installation.settings.overlap_seconds)
             )
             yield from check_inbox(session, connection, now=utc_now())
-        if "horizon" in rooms:
-            yield from check_horizon(connection, rooms["horizon"](installation, connection))
+        if "horizon" in questions:
+            yield from check_horizon(connection, questions["horizon"](installation, connection))
 
 
 def check_horizon(connection: Connection, told: tuple[bool, str] | None) -> Iterator[Check]:

@@ -35,7 +35,7 @@ def start(
 ) -> threading.Thread:
     """Do the work in a thread of this process; the same job is refused while it runs anywhere."""
     at = clock()
-    ticks.bury_gone(store, now=at)
+    ticks.end_dead_work(store, now=at)
     with ExitStack() as stack:
         holder = ticks.name_holder(worker, stack.enter_context(liveness.hold(store)))
         if not ticks.claim_alone(store, job, worker=holder, now=at):

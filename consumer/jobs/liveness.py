@@ -3,8 +3,9 @@
 import fcntl
 import os
 import secrets
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -13,6 +14,7 @@ from consumer.facts.store import POOLER, Store
 
 # The first of the two numbers of PostgreSQL's lock; those of `Turn` are one number, which is another kind.
 _ALIVE = 717_074
+_AN_HOUR = 3600
 
 
 @contextmanager
@@ -23,6 +25,7 @@ def hold(store: Store) -> Iterator[str]:
     """
     name = str(secrets.randbits(31))
     if store.is_sqlite:
+        _sweep(store)
         path = _path_of(store, name)
         with path.open("xb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -61,6 +64,15 @@ def is_gone(store: Store, name: str) -> bool:
     finally:
         os.close(handle)
     return True
+
+
+def _sweep(store: Store) -> None:
+    """Remove the files of processes that died before their work was written down; a young one may not be locked yet."""
+    long_ago = time.time() - _AN_HOUR
+    for path in _path_of(store, "").parent.glob(f"{_path_of(store, '').name}*"):
+        with suppress(FileNotFoundError):
+            if path.stat().st_mtime < long_ago:
+                is_gone(store, path.name.rpartition("-")[2])
 
 
 def _path_of(store: Store, name: str) -> Path:

@@ -135,7 +135,7 @@ def name_holder(worker: str, lock: str) -> str:
     return f"{worker}{_LOCK}{lock}" if lock else worker
 
 
-def bury_gone(store: Store, *, now: datetime) -> None:
+def end_dead_work(store: Store, *, now: datetime) -> None:
     """Say of work asked for by hand whose process is gone that it failed, without waiting for its lease to end.
 
     Work whose holder named no lock, and nights, are taken over once their lease is over.

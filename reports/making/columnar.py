@@ -108,7 +108,10 @@ def read(installation: Installation, query: Query) -> Report:
 
 
 def read_ahead(installation: Installation, now: datetime) -> None:
-    """Map what lists show of the newest runs, once for each of them, so that their first reader need not wait."""
+    """Map what lists show of the newest runs, once for each of them, so that their first reader need not wait.
+
+    A run that cannot be read is tried once: its reader is told, and the next run is another.
+    """
     connections = installation.settings.all_connections
     today = local_date(now, connections[0].country.zone)
     with installation.store.reading() as session:
@@ -116,10 +119,10 @@ def read_ahead(installation: Installation, now: datetime) -> None:
     newest = [(run.connection, run.id, run.finished_at) for run in runs]
     if not runs or _read_ahead.get(installation.store) == newest:
         return
+    _read_ahead[installation.store] = newest
     as_of = max(run.as_of for run in runs)
     for name in _AHEAD:
         read(installation, Query(name, tuple(connections), today, as_of=as_of))
-    _read_ahead[installation.store] = newest
 
 
 def _read_run(source: Source, run: Run) -> pa.Table:

@@ -88,7 +88,7 @@ def start(own: Connection, wanted: ClosingOrder) -> bool:
 def show(connection: str) -> ResponseReturnValue:
     """Show how far a closing is; once it is done, lead to the period."""
     own = desk.find_connection(connection)
-    desk.bury_gone()
+    desk.end_dead_work()
     with desk.installation().store.reading() as session:
         tick = find_newest(session, closing_job(own.name))
         order = ordered_closing.find_order(session, own.name)

@@ -75,10 +75,10 @@ def errands() -> Errands | None:
     return found
 
 
-def bury_gone() -> None:
+def end_dead_work() -> None:
     """Say of work whose process was killed that it is over, before a page shows how far it is."""
     if (found := errands()) is not None:
-        found.bury_gone()
+        found.end_dead_work()
 
 
 def reader() -> Person:

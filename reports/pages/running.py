@@ -45,7 +45,7 @@ class Progress:
 def show(connection: str) -> ResponseReturnValue:
     """Show how far the run is, and once it has ended what it changed."""
     own = desk.find_connection(connection)
-    desk.bury_gone()
+    desk.end_dead_work()
     with desk.installation().store.reading() as session:
         progress = find_progress(session, own.name)
     return render_template("running.html", own=own.name, progress=progress, most=_MOST_CHANGES, may_run=may_run(),

@@ -15,7 +15,7 @@ from reconcile.tables.books import BankFile, InvoiceFile
 from reconcile.tables.closing import Period, PeriodAdjustment
 from reconcile.tables.desk import Decision, ExceptionRow
 from reconcile.tables.runs import PayoutResult, Run
-from reports.queries import remembered
+from reports.queries import run_cache
 from reports.queries.frames import exception_rows
 from reports.shapes.spans import Row
 from reports.tables import SeenMark
@@ -148,7 +148,7 @@ def _count_payouts(session: Session, before: Run, run: Run) -> Iterator[Change]:
     moved = sa.or_(col(old.status_recon).is_(None), col(old.status_recon) != col(new.status_recon))
     query = sa.select(col(new.status_recon), sa.func.count()).select_from(new).outerjoin(old, same)
     query = query.where(*mine, moved).group_by(col(new.status_recon))
-    counts = remembered.of_runs(
+    counts = run_cache.of_runs(
         session,
         "payouts that moved",
         (before, run),

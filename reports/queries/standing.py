@@ -20,7 +20,7 @@ from reconcile.rules.at_risk import Stake, add_up_risks
 from reconcile.rules.outcomes import PAYOUT_COLUMNS, SEVERITIES, Code
 from reconcile.tables.desk import ExceptionRow
 from reconcile.tables.runs import PayoutResult, Run, RunFinding
-from reports.queries import remembered
+from reports.queries import run_cache
 from reports.queries.asking import fold
 from reports.queries.frames import decode, exception_rows, of_runs
 from reports.queries.listing import Listing, Statement, Wanted, ask, fold_cell
@@ -290,7 +290,7 @@ def payouts_by_status(session: Session, runs: Sequence[Run]) -> list[StatusCount
         .group_by(col(PayoutResult.connection), col(PayoutResult.status_recon))
         .order_by(col(PayoutResult.connection), col(PayoutResult.status_recon))
     )
-    return remembered.of_runs(
+    return run_cache.of_runs(
         session,
         "payouts by status",
         runs,

@@ -1,5 +1,6 @@
 """Work that a person asked for: one at a time, seen among the jobs, and its failure too."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -176,13 +177,13 @@ def test_work_whose_process_was_killed_is_over_at_once(store: Store) -> None:
             assert process.stdout is not None
             assert process.stdout.readline() == "begun\n"
         assert ticks.claim(store, "nightly:main", NOW, worker="host:1:1", now=utc_now())
-        ticks.bury_gone(store, now=NOW)
+        ticks.end_dead_work(store, now=NOW)
         assert {state for _, state, _ in ticks_of(store)} == {"running"}
         gone.kill()
         gone.wait()
         # A database hears of it from the system, within a moment.
         while ticks.find_running(store, "reconcile:main") is not None:
-            ticks.bury_gone(store, now=NOW)
+            ticks.end_dead_work(store, now=NOW)
         assert ticks_of(store) == [
             ("closing:main", "running", None),
             ("nightly:main", "running", None),
@@ -200,7 +201,7 @@ def test_work_whose_process_was_killed_is_over_at_once(store: Store) -> None:
 
 
 def test_work_leaves_no_file_of_its_lock(tmp_path: Path) -> None:
-    """What ended took its file along, and what was killed loses it to whoever finds it gone."""
+    """What ended took its file along; what was killed loses it to whoever finds it gone, or an hour later."""
     store = Store(f"sqlite:///{tmp_path / 'own.db'}")
     with liveness.hold(store) as name:
         assert not liveness.is_gone(store, name)
@@ -208,4 +209,12 @@ def test_work_leaves_no_file_of_its_lock(tmp_path: Path) -> None:
     (tmp_path / "own.db-work-7").touch()
     assert liveness.is_gone(store, "7")
     assert list(tmp_path.glob("*-work-*")) == []
+    for name in ("8", "9"):
+        (tmp_path / f"own.db-work-{name}").touch()
+    os.utime(tmp_path / "own.db-work-8", (0, 0))
+    with liveness.hold(store) as name:
+        os.utime(tmp_path / f"own.db-work-{name}", (0, 0))
+        with liveness.hold(store):
+            assert not liveness.is_gone(store, name)
+    assert [path.name for path in tmp_path.glob("*-work-*")] == ["own.db-work-9"]
     store.close()

@@ -74,6 +74,15 @@ def test_lists_of_the_newest_run_are_there_before_they_are_opened(reconciled: In
     assert [columnar.read(reconciled, one).table.num_rows for one in asked] == [1, 2, 1, 1]
 
 
+def test_a_damaged_run_is_read_ahead_once(reconciled: Installation) -> None:
+    """It is said once in the log, not at every look; its reader is told on the page."""
+    with reconciled.store.transaction() as session:
+        session.execute(sa.update(ResultChunk).values(content=b"no chunk"))
+    with pytest.raises(chunks.DamagedRowsError):
+        columnar.read_ahead(reconciled, NOW)
+    columnar.read_ahead(reconciled, NOW)
+
+
 def test_what_is_owed_adds_up_by_age(reconciled: Installation) -> None:
     """The picture of receivables adds up every row, whichever page is shown."""
     assert add_up_ages(columnar.read(reconciled, query(reconciled, "receivables"))) == {"CLP": {"1-30": 50_000}}

@@ -16,12 +16,13 @@ from consumer.facts.work import Completion
 from reconcile.desk import decisions
 from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
 from reconcile.desk.ties import tie
+from reconcile.kept import records
 from reconcile.tables.desk import Decision
 
 DECISION_KEYS = (
     "connection", "decision_id", "kind", "resource_id", "doc_key", "amount", "reason_type", "reason", "author", "at",
 )  # fmt: skip
-
+_MOST_NAMED = 5
 
 author_option = click.option("--author", default=None, help="Who decides (default: your login name).")
 
@@ -51,9 +52,11 @@ def _pair_command(name: str, words: str, decide: Callable[..., Decision], *, wit
         installation: Installation, connection: Connection, *, one: str, other: str, reason: str, seen: int | None,
         author: str | None, as_json: bool, amount: str | None = None,
     ) -> None:  # fmt: skip
-        resource_id, doc_key = (other, one) if is_doc_key(one) else (one, other)
-        pair, signed = Pair(connection.name, resource_id, doc_key), signature(author, reason)
+        signed = signature(author, reason)
         with installation.store.transaction() as session:
+            one, other = (find_key(session, connection, text) for text in (one, other))
+            resource_id, doc_key = (other, one) if is_doc_key(one) else (one, other)
+            pair = Pair(connection.name, resource_id, doc_key)
             currency = decisions.currency_of(session, pair)
             extra = {"amount": _to_amount(amount, currency)} if with_amount else {}
             decision = decide(session, pair, signed, seen=seen, **extra)
@@ -79,8 +82,9 @@ def adjust(
     seen: int | None, author: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Accept a difference: of a DOCUMENT the amount given or all that is left, of a PAYMENT that it has none."""
-    pair = Pair(connection.name, **{"doc_key" if is_doc_key(subject) else "resource_id": subject})
     with asking(installation, reason), installation.store.transaction() as session:
+        subject = find_key(session, connection, subject)
+        pair = Pair(connection.name, **{"doc_key" if is_doc_key(subject) else "resource_id": subject})
         currency = decisions.currency_of(session, pair)
         money, signed = _to_amount(amount, currency), signature(author, reason)
         decision = decisions.adjust(session, pair, signed, amount=money, kind=Adjustment(kind), seen=seen)
@@ -90,6 +94,16 @@ def adjust(
 
 def is_doc_key(text: str) -> bool:
     return text.startswith(("cl:", "mx:"))
+
+
+def find_key(session: Session, connection: Connection, text: str) -> str:
+    """Return the key of the document that a text names as a person does; what names none stays as it is."""
+    if not text or is_doc_key(text):
+        return text
+    found = records.find_documents(session, connection.name, text, most=_MOST_NAMED)
+    if len(found) > 1:
+        raise CommandError(f"{text} names several documents: {', '.join(found)}", Completion.MISUSED)
+    return found[0] if found else text
 
 
 def _to_amount(text: str | None, currency: str) -> int | None:

@@ -34,7 +34,7 @@ from reconcile.desk.worklist import CheckOwner
 from reconcile.exceptions.life import State
 from reconcile.kept import records
 from reconcile.kept.records import evidence_of
-from reconcile.rules.outcomes import SEVERITIES
+from reconcile.rules.outcomes import SEVERITIES, Code
 from reconcile.tables.desk import ExceptionChange, ExceptionRow
 
 ROW_KEYS = ("line", "exception_id", "changed", "refused")
@@ -53,7 +53,7 @@ def exceptions() -> None:
 
 @exceptions.command("list")
 @click.option("--state", type=click.Choice(_STATES))
-@click.option("--code")
+@click.option("--code", type=click.Choice([str(code) for code in Code]))
 @click.option("--severity", type=click.Choice(SEVERITIES))
 @click.option("--owner")
 @on_connections

@@ -32,6 +32,7 @@ from consumer.facts.tables.jobs import find_newest
 from consumer.facts.texts import shorten
 from consumer.facts.work import DEMO, Completion
 from reconcile.commands import explanations, printed
+from reconcile.commands.decisions import find_key
 from reconcile.commands.printed import to_plain
 from reconcile.kept import records, whole
 from reconcile.reading.process import save_memory
@@ -213,10 +214,11 @@ def explain(
             raise CommandError(f"connection {connection.name} has no run yet: cuadre reconcile")
         calendar = read_calendar(installation.settings.files_dir, connection.country_code)
         whole.bring(installation, found)
+        identity = find_key(session, connection, identity)
         rows = list(explanations.explain(session, installation.settings.files_dir, found, identity, calendar))
     if not rows:
         raise CommandError(
-            f"run {found.number} knows no payout, resource or document {identity}: documents are named like cl:33::1105"
+            f"run {found.number} knows no payout, resource or document {identity}: documents are named by folio or UUID"
         )
     if not as_json:
         say(f"run {found.number} of {found.as_of}")

@@ -178,6 +178,17 @@ def invoices(session: Session, connection: str) -> Iterator[Row]:
         }
 
 
+def find_documents(session: Session, connection: str, text: str, *, most: int) -> Sequence[str]:
+    """Return the keys of valid documents of exactly this key, folio with or without series, order or UUID."""
+    invoice = LocalInvoice
+    numbered = (col(invoice.series) + "-" + col(invoice.folio), col(invoice.series) + col(invoice.folio))
+    exact = (col(invoice.doc_key), col(invoice.folio), col(invoice.order_ref), *numbered)
+    named = [column == text for column in exact] + [col(invoice.uuid) == text.lower()]
+    mine = (col(invoice.connection) == connection, col(invoice.status) == "valid")
+    asked = sa.select(col(invoice.doc_key)).where(*mine, sa.or_(*named))
+    return session.scalars(asked.order_by(col(invoice.doc_key)).limit(most)).all()
+
+
 def document_history(session: Session, document: LocalInvoice) -> Iterator[Row]:
     """Yield what later files changed of a document, oldest first, amounts in major units."""
     mine = (LocalInvoiceChange.connection == document.connection, LocalInvoiceChange.doc_key == document.doc_key)

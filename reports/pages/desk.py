@@ -163,6 +163,16 @@ def pinned_run() -> int | None:
     return number
 
 
+def check_run() -> None:
+    """Refuse an address that is pinned to no run, or to two, on every page alike."""
+    if len(given := request.args.getlist("run")) > 1:
+        raise BadQueryError("pages.bad_number", name="run", value=", ".join(given)[:20])
+    if pinned_run() is not None:
+        own = (request.view_args or {}).get("connection")
+        with installation().store.reading() as session:
+            runs(session, [find_connection(own).name] if own else names())
+
+
 def runs(session: Session, names: Sequence[str]) -> list[Run]:
     """Return the newest run of each connection, or the one that the address is pinned to."""
     number = pinned_run()

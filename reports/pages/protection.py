@@ -17,7 +17,7 @@ from reports.access.people import Role
 from reports.access.sessions import SESSION_LASTS, user_of_session
 from reports.access.visibility import to_limit
 from reports.pages import desk
-from reports.pages.desk import BadQueryError, Person
+from reports.pages.desk import BadQueryError, Person, check_run
 
 OPEN = frozenset({
     "login.form", "login.enter", "login.ask_code", "login.give_code", "login.speak", "login.welcome", "login.accept",
@@ -65,9 +65,9 @@ def protect(app: Flask, public: Collection[str]) -> None:
         return _refuse_strangers() if request.endpoint else None
 
     @app.before_request
-    def _check_text() -> None:
-        if request.endpoint and not is_public(request.endpoint, public) and _has_nul(request):
-            raise BadQueryError("pages.nul_character")
+    def _check() -> None:
+        if request.endpoint and not is_public(request.endpoint, public):
+            _check_request()
 
     @app.before_request
     def _check_form() -> None:
@@ -132,6 +132,13 @@ def _check_scope(machine: Person) -> None:
         abort(403)
     if scope not in machine.scopes:
         abort(403, f"{machine.name} has no scope {scope}")
+
+
+def _check_request() -> None:
+    if _has_nul(request):
+        raise BadQueryError("pages.nul_character")
+    if "run" in request.args:
+        check_run()
 
 
 def _has_nul(asked: Request) -> bool:

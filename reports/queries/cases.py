@@ -15,7 +15,7 @@ from consumer.facts.meaning import leaves_of
 from consumer.facts.tables.provider import PayoutItem
 from reconcile.desk import attachments, casework, decisions
 from reconcile.desk.decisions import Pair
-from reconcile.kept import chunks, extracts
+from reconcile.kept import chunks, extracts, records
 from reconcile.rules.outcomes import WITHOUT_DOCUMENT
 from reconcile.tables.books import LocalInvoice
 from reconcile.tables.desk import Attachment, Decision, ExceptionChange, ExceptionRow
@@ -195,12 +195,9 @@ def find_candidates(
 def find_named(session: Session, connection: str, text: str, *, amount: int | None) -> list[str]:
     """Return the keys of valid documents by key, folio, UUID, order, part of the customer's name, tax id or total."""
     invoice, bare = LocalInvoice, text.strip()
-    mine = sa.select(col(invoice.doc_key)).where(col(invoice.connection) == connection, col(invoice.status) == "valid")
-    exact = (invoice.doc_key, invoice.folio, invoice.order_ref)
-    named = [col(column) == bare for column in exact] + [col(invoice.uuid) == bare.lower()]
-    found = session.scalars(mine.where(sa.or_(*named)).order_by(col(invoice.doc_key)).limit(_MOST_FOUND)).all()
-    if found:
+    if found := records.find_documents(session, connection, bare, most=_MOST_FOUND):
         return list(found)
+    mine = sa.select(col(invoice.doc_key)).where(col(invoice.connection) == connection, col(invoice.status) == "valid")
     tax_id = sa.func.replace(sa.func.upper(bare), ".", "")
     loose = [sa.func.lower(col(invoice.customer_name)).contains(bare.lower(), autoescape=True)]
     loose += [sa.func.replace(col(invoice.customer_tax_id), ".", "") == tax_id]

@@ -277,7 +277,7 @@ def test_an_explanation_names_its_run_by_number(call: Call) -> None:
     """As every other list does; the long id is for scripts."""
     call("reconcile", "--as-of", "2026-09-11")
     assert call("explain", "pi_2").stderr.splitlines()[0] == "run 1 of 2026-09-11"
-    said = "Error: run 1 knows no payout, resource or document pi_9: documents are named like cl:33::1105\n"
+    said = "Error: run 1 knows no payout, resource or document pi_9: documents are named by folio or UUID\n"
     assert call("explain", "pi_9").stderr == said
 
 
@@ -355,3 +355,23 @@ def test_a_sheet_that_is_no_work_list_is_refused(call: Call, tmp_path: Path) -> 
     result = call("exceptions", "import", path, "--author", "ana")
     assert result.exit_code == 1
     assert "the header must name exception_id" in result.stderr
+
+
+def test_documents_are_named_as_people_name_them(world: "World", call: Call) -> None:
+    """By folio, series with folio or UUID, to decide and to explain; what several have is refused with their keys."""
+    world.payment("pi_1", 1000)
+    world.payout("po_1", 990, ("payment_intent", "pi_1", 1000))
+    uuid = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
+    world.invoice("5702", 700, doc_key=f"mx:uuid:{uuid}", series="A", uuid=uuid)
+    world.invoice("7", 700, doc_key="cl:33::7")
+    world.invoice("7", 700, doc_key="cl:34::7", doc_type="34")
+    world.complete(datetime(2026, 9, 21, 6, tzinfo=UTC))
+    call("reconcile", "--as-of", "2026-09-11")
+    for name in ("A-5702", "A5702", "5702", uuid.upper()):
+        assert f"mx:uuid:{uuid}" in call("explain", name).stdout, name
+    assert rows_of(call("match", "pi_1", "A-5702", "--reason", "theirs", "--json"))[0]["doc_key"] == f"mx:uuid:{uuid}"
+    several = call("decline", "pi_1", "7", "--reason", "no")
+    assert several.stderr == "Error: 7 names several documents: cl:33::7, cl:34::7\n"
+    unknown = call("exceptions", "list", "--code", "COMPLEMENT_MISSING")
+    assert unknown.exit_code == 2
+    assert "'COMPLEMENT_MISSING' is not one of" in unknown.stderr

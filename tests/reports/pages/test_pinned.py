@@ -1,5 +1,6 @@
 """Addresses that are pinned to a run go on saying what that run said."""
 
+import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 
@@ -86,4 +87,7 @@ def test_a_file_of_a_pinned_page_is_of_its_run(reader: FlaskClient) -> None:
 def test_a_run_that_is_none_is_refused(reader: FlaskClient) -> None:
     """A word is no number, and a number without a run is not found."""
     assert reader.get("/view/receivables?run=first").status_code == 400
-    assert [reader.get(f"{path}?run=9").status_code for path in ("/payouts/po_1", "/view/receivables")] == [404, 404]
+    case = re.findall(r"/exceptions/main/\w+", reader.get("/exceptions?state=all").get_data(as_text=True))[0]
+    for path in ("/payouts/po_1", "/view/receivables", "/exceptions", case, "/tax", "/", "/reports/receivables.csv"):
+        asked = [reader.get(f"{path}?run={run}").status_code for run in ("x", "0", "9", "1&run=2")]
+        assert asked == [400, 404, 404, 400], path

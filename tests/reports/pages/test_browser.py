@@ -205,6 +205,25 @@ def test_a_file_goes_into_the_books(enter: Enter, address: str, tmp_path: Path) 
     expect(page.get_by_role("heading", name="$1.190")).to_be_visible()
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_columns_of_a_long_register_fit(enter: Enter, address: str, tmp_path: Path, width: int) -> None:
+    """What was left out stands in full, what was read opens below it, and the page is no wider than its window."""
+    path = tmp_path / "RCV.csv"
+    others = ";".join(f"Codigo Otro Imp. número {number}" for number in range(1, 25))
+    path.write_text(
+        f"Nro;Tipo Doc;Rut cliente;Razon Social;Folio;Fecha Docto;Monto Neto;Monto IVA;Monto total;{others}\n"
+        f"1;33;11111111-1;Ana;501;02/10/2026;1000;190;1190{';' * 24}\n"
+    )
+    page = enter(width=width)
+    page.goto(f"{address}/books")
+    page.get_by_label("Archivo", exact=True).set_input_files(path)
+    page.get_by_role("button", name="Revisar primero").click()
+    expect(page.get_by_text("Columnas que no se leyeron: Nro, Codigo Otro Imp. número 1, ")).to_be_visible()
+    page.get_by_text("Columnas leídas: 8").click()
+    expect(page.get_by_role("table", name="Columnas leídas")).to_contain_text("Razon Social")
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
 def test_a_difference_is_accepted_as_what_it_is(enter: Enter, address: str) -> None:
     """What is left of a document is accepted on the exception's page with its kind, and told among the decisions."""
     page = enter()

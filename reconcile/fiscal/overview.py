@@ -1,11 +1,12 @@
 """What a page shows of the taxes of one period: as a tie-out found it, kept so that it is not reckoned for each reader.
 
 A night keeps the months it looked at. Where nothing came in since, the page shows that. Where something did, a period
-of few rows is tied out anew, and one of many is shown as it was kept, with what came in since. A month that no night
-kept is tied out for its reader where little is read for it, and else only once someone asks for it.
+of few rows is tied out anew, and one of many is shown as it was kept, with what came in since. A month or year that
+was not kept is tied out for its reader where little is read for it, and else only once someone asks for it.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import chain, groupby, islice
@@ -44,7 +45,7 @@ _TABLES: Mapping[str, tuple[tuple[type[SQLModel], tuple[str, ...]], ...]] = {
     "declared": ((DeclaredFigure, ("at",)), (TaxStatement, _OF_PROVIDER), (TaxReturn, _OF_PROVIDER)),
 }
 # What may have come in since, as the page names it.
-INPUTS = ("run", "settings", *_TABLES)
+INPUTS = ("version", "run", "settings", *_TABLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +109,16 @@ def show(session: Session, connection: Connection, period: str, *, today: date) 
     if kept is not None:
         before = msgspec.json.decode(kept.mark, type=dict[str, str])
         since = [name for name, text in mark.items() if before.get(name) != text]
-        if before.get("version") == _VERSION and (not since or kept.rows > _AT_ONCE):
-            return Shown(msgspec.json.decode(kept.body, type=Overview), kept.at, since)
-    if len(period) == _MONTH and _count_read(session, connection, today) > _LOOKED_THROUGH:
+        if not since or kept.rows > _AT_ONCE:
+            with suppress(msgspec.ValidationError):  # what an older version kept may have another form
+                return Shown(msgspec.json.decode(kept.body, type=Overview), kept.at, since)
+    if _count_read(session, connection, today) > _LOOKED_THROUGH:
         return Shown(look_at(World(Terms(connection.country_code)), "", ()), None)
     return Shown(reckon(session, connection, period, today=today)[0], utc_now())
 
 
 def _count_read(session: Session, connection: Connection, today: date) -> int:
-    """Return in about how many rows the documents and payments of a month are looked for."""
+    """Return in about how many rows the documents and payments of a period are looked for."""
     run = last_run(session, connection.name, today=today)
     counts = (
         session.scalar(sa.select(sa.func.sum(col(table.rows))).where(col(table.connection) == connection.name))

@@ -239,13 +239,15 @@ def test_mexico_has_nothing_of_chile(
 
 
 def test_a_large_month_is_compared_when_someone_asks(october: Installation, reader: FlaskClient, csrf: Csrf) -> None:
-    """The page says that no night did, names no figure and calls nothing closed; a button compares and keeps it."""
+    """The page of it, and of its year, names no figure and calls nothing closed; a button compares and keeps it."""
     with october.store.transaction() as session:
         session.add(InvoiceFile(connection="main", sha256="1" * 64, name="w.csv", imported_at=AT, rows=50_000, added=0,
                                 changed=0))  # fmt: skip
     page = text_of(reader)
-    assert "Este mes tiene muchos movimientos y ninguna noche lo ha comparado" in page
-    assert "Comparar este mes" in page
+    year = text_in(reader.get(PAGE.removesuffix("-10")).get_data(as_text=True))
+    for text in (page, year):
+        assert "Este período tiene muchos movimientos y ninguna noche lo ha comparado" in text
+        assert "Comparar este período" in text
     assert "Ninguna causa pendiente mueve IVA" not in page
     token = csrf(reader, PAGE)
     answer = reader.post(f"{PAGE}/again", data={"csrf_token": token}, follow_redirects=True)

@@ -5,10 +5,12 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from datetime import date, timedelta
+from io import BytesIO
 from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
+from zipfile import ZipFile
 
 import pytest
 import sqlalchemy as sa
@@ -179,6 +181,26 @@ def test_naming_another_connection_shows_nothing(group_app: Flask, login: Login)
     # The token of a form holds the second in which it was made.
     norte, nowhere = (re.sub(r'name="csrf_token" value="[^"]+"', "", page) for page in refused)
     assert norte == nowhere
+
+
+def test_a_run_of_another_connection_in_the_address_shows_nothing(group_app: Flask, login: Login) -> None:
+    """Pages pinned to its number, and every report as a sheet, its parts unpacked; an admin's sheets hold it."""
+    beto, admin = login(group_app, BETO, PASSWORD), login(group_app)
+    assert walk(beto, group_app, query_string="run=42") == {}
+    reached = set()
+    for name, asked in product(NAMES, ("", "run=42", "connection=norte", "connection=norte&run=42")):
+        path = f"/reports/{name}.xlsx?{asked}"
+        assert words_of_sheet(beto.get(path).data) == set(), path
+        reached |= words_of_sheet(admin.get(path).data)
+    assert {"norte", "po_1", "pi_2", "cl:33", "00aa00aa", "Ñandú"} <= reached
+
+
+def words_of_sheet(content: bytes) -> set[str]:
+    """Return what of the hidden connection stands in an XLSX; any other answer is a refusal."""
+    if not content.startswith(b"PK"):
+        return set()
+    with ZipFile(BytesIO(content)) as parts:
+        return set(HIDDEN.findall("".join(parts.read(name).decode() for name in parts.namelist())))
 
 
 def test_the_search_finds_nothing_of_another_connection(group_app: Flask, own: Installation, login: Login) -> None:

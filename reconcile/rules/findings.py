@@ -17,6 +17,8 @@ from reconcile.rules.outcomes import SEVERITIES, WITHOUT_DOCUMENT, Code, Severit
 
 # What to do about a payment that has no document but a void one of just its amount.
 OF_VOID = "Refund the payment, or issue the document again: the customer's document of this amount is void"
+# What to do about a payout that came back, where others have paid every item of it since.
+OF_PAID_AGAIN = "Check the recipient account's data with the provider; other payouts have paid every item of it since"
 # Which day the age of a code counts from: the first of these that is known. What is not listed counts from the payment
 # or refund it names, else from the day its payout was made; a rule that knows better sets the day itself.
 FACTS: dict[str, tuple[str, ...]] = {

@@ -44,7 +44,7 @@ from reconcile.rules.inputs import (
 )
 from reconcile.rules.ledger import MOST_LISTED, Ledger
 from reconcile.rules.outcomes import CLOSED, LOST, Outcome, Stage
-from reconcile.rules.payouts import NO_PAYOUT_YET, rank_payouts
+from reconcile.rules.payouts import NO_PAYOUT_YET, find_carried_again, rank_payouts
 from reconcile.rules.reversals import DisputeLine
 
 _SHOWN_UNAPPLIED = (Outcome.SUGGESTED, Outcome.DUPLICATE)
@@ -83,8 +83,11 @@ def write_notes(rows: DataFrame, payment_at: Indices, ledger: Ledger, inputs: In
     refunded = np.zeros(len(ledger.payments) + 1, dtype=bool)
     refunded[[at for at, made in ledger.payments.reversals.items() if not all(one.is_dispute for one in made)]] = True
     lost = inputs.disputes[inputs.disputes["status"].isin(LOST)]["resource_id"]
+    is_dead = rows["place"] == "dead"
+    is_again = is_dead & rows["thing"].isin(find_carried_again(rows)["thing"])
     marks = [
-        (Message("note.payout_dead"), rows["place"] == "dead"),
+        (Message("note.payout_dead"), is_dead & ~is_again),
+        (Message("note.paid_again"), is_again),
         (Message("note.freed"), rows["freed_at"].notna() & rows["payout_id"].isna()),
         (Message("note.another_payer"), is_payment & other & (rows["customer_tax_id"] != rows["sender_tax_id"])),
         (Message("note.open_dispute"), is_payment & rows["resource_id"].isin(disputed)),

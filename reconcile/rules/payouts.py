@@ -129,6 +129,14 @@ def _name_places(rows: DataFrame) -> Cells:
     return decode(np.where(is_dead, 2, is_repeat), ("home", "again", "dead"))
 
 
+def find_carried_again(rows: DataFrame) -> DataFrame:
+    """Return the items of dead payouts that a living one carries, each with that payout as `again_in`."""
+    dead = rows[rows["place"] == "dead"]
+    living = rows[rows["thing"].isin(dead["thing"]) & (rows["place"] == "home") & rows["payout_id"].notna()]
+    again = living[["thing", "payout_id"]].rename(columns={"payout_id": "again_in"})
+    return dead[["thing", "payout_id"]].merge(again, on="thing").set_axis(["thing", "payout_id", "again_in"], axis=1)
+
+
 def find_misplaced(rows: DataFrame, inputs: Inputs) -> list[Finding]:
     """Find items in a second payout or in one of another currency, and payments in none after two bank days."""
     return _find_in_two(rows) + _find_foreign(rows, inputs) + _find_lost(rows, inputs)

@@ -226,7 +226,7 @@ def reconcile(inputs: Inputs) -> Result:
         *find_unknown_years(rows, inputs),
         *find_identity_breaks(sums, rows, inputs),
         *find_off_tariff(rows, fees, inputs),
-        *find_bank_differences(summary, inputs),
+        *find_bank_differences(summary, rows, inputs),
         *find_source_differences(deposits, summary, inputs),
         *find_misplaced(rows, inputs),
         *find_split_mismatches(ledger.payments.frame),

@@ -25,7 +25,7 @@ from reconcile.rules.columns import (
 from reconcile.rules.decisions import TIE
 from reconcile.rules.deposits import Accounts, Deposit
 from reconcile.rules.fees import format_fee_rates
-from reconcile.rules.findings import About, to_finding
+from reconcile.rules.findings import OF_PAID_AGAIN, About, to_finding
 from reconcile.rules.gate import mark_touched
 from reconcile.rules.inputs import (
     COUNT,
@@ -40,7 +40,8 @@ from reconcile.rules.inputs import (
     rows_of,
     to_types,
 )
-from reconcile.rules.outcomes import APPLIED, Code, Recon
+from reconcile.rules.outcomes import APPLIED, DEAD, Code, Recon, Severity
+from reconcile.rules.payouts import find_carried_again
 from reconcile.rules.terms import BPS
 
 MayBe = Callable[[Row, Row], bool]
@@ -94,14 +95,13 @@ def match_bank(summary: DataFrame, deposits: list[Deposit], inputs: Inputs) -> D
     return matched
 
 
-def find_bank_differences(summary: DataFrame, inputs: Inputs) -> list[Finding]:
+def find_bank_differences(summary: DataFrame, rows: DataFrame, inputs: Inputs) -> list[Finding]:
     """Name payouts that are late, returned, not in the bank, or there with another amount."""
     today = pd.Timestamp(inputs.as_of)
     late_on = shift_days(summary["expected_arrival"], inputs.rules.days_to_late, inputs.calendar)
     gone_on = shift_days(summary["expected_arrival"], inputs.rules.days_to_bank, inputs.calendar)
     marks = {
         Code.PAYOUT_LATE: (summary["status"] == "in_progress") & (late_on <= today),
-        Code.PAYOUT_RETURNED: summary["status"] == "returned",
         Code.PAYOUT_NOT_IN_BANK: (summary["status"] == "succeeded")
         & summary["bank_known"]
         & summary["bank_movement_id"].isna()
@@ -110,13 +110,33 @@ def find_bank_differences(summary: DataFrame, inputs: Inputs) -> list[Finding]:
     found = [
         _to_finding(code, row, int(row.payout_amount)) for code, mark in marks.items() for row in rows_of(summary, mark)
     ]
+    again = _find_paid_again(summary, rows)
+    found += [
+        _to_finding(Code.PAYOUT_RETURNED, row, int(row.payout_amount), again.get(row.payout_id))
+        for row in rows_of(summary, summary["status"] == "returned")
+    ]
     differs = (summary["bank_difference"] != 0).fillna(value=False)
     return found + [
         _to_finding(Code.BANK_AMOUNT_DIFF, row, abs(int(row.bank_difference))) for row in rows_of(summary, differs)
     ]
 
 
-def _to_finding(code: Code, row: Row, at_risk: int) -> Finding:
+def _find_paid_again(summary: DataFrame, rows: DataFrame) -> dict[str, str]:
+    """Return the payouts of which payouts that succeeded paid every item again, with the ids of these."""
+    if not are_in(summary["status"], DEAD).any():
+        return {}
+    paid = summary["payout_id"][summary["status"] == "succeeded"]
+    again = find_carried_again(rows)
+    again = again[again["again_in"].isin(paid)]
+    items, carried = rows["payout_id"].value_counts(), again.groupby("payout_id")
+    return {
+        str(payout_id): " ".join(sorted(set(own["again_in"])))
+        for payout_id, own in carried
+        if own["thing"].nunique() == items[payout_id]
+    }
+
+
+def _to_finding(code: Code, row: Row, at_risk: int, again: str | None = None) -> Finding:
     evidence = {
         "payout": int(row.payout_amount),
         "status": row.status,
@@ -124,8 +144,11 @@ def _to_finding(code: Code, row: Row, at_risk: int) -> Finding:
         "bank_amount": None if pd.isna(row.bank_amount) else int(row.bank_amount),
         "bank_date": _format_day(row.bank_date),
     }
+    evidence |= {} if again is None else {"paid_again_in": again}
     about = About(f"payout:{row.payout_id}", row.currency, payout_id=row.payout_id, evidence=evidence)
-    return to_finding(code, about, at_risk=at_risk)
+    if again is None:
+        return to_finding(code, about, at_risk=at_risk)
+    return to_finding(code, about, at_risk=at_risk, severity=Severity.INFO, action=OF_PAID_AGAIN)
 
 
 def _format_day(value: pd.Timestamp) -> str | None:

@@ -27,8 +27,9 @@ def test_the_morning(hand: Hand) -> None:
         "33 de 42 liquidaciones llegaron y cuadran", "5 no cuadran · 3 devueltas · 1 anulada", "Revise esto primero"
     )
     first = hand.page.get_by_role("table", name="Revise esto primero").locator("tbody tr").first
-    expect(first).to_contain_text("Liquidación devuelta")
-    expect(first).to_contain_text("15-09-2026 · $4.830.657 · Banco Security")
+    expect(first).to_contain_text("Pago de un documento anulado")
+    expect(first).to_contain_text("Factura electrónica 10312")
+    expect(first).to_contain_text("3.134.143")
     expect(hand.page.locator(".answers")).to_contain_text("quedan 3 días, hasta el 04-11-2026")
     hand.done("the morning's question")
 

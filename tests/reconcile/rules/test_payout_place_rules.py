@@ -96,6 +96,25 @@ def test_a_returned_payout_is_an_exception_and_its_items_may_be_paid_again(case:
         ("po_2", "matched", 50_000),
     ]
     assert run.payout("po_1", "status_recon") == ("returned",)
+    returned = run.finding("PAYOUT_RETURNED")
+    assert (returned.evidence["paid_again_in"], returned.severity) == ("po_2", "info")
+    assert "other payouts have paid every item of it since" in returned.suggested_action
+    assert run.lines("pi_1", "note") == [("note.paid_again",), (None,)]
+
+
+def test_a_returned_payout_of_which_an_item_still_waits_says_so(case: "Case") -> None:
+    """One item is paid again, the other is not: what to do is said as before, and only the one that waits waits."""
+    case.invoice("1", 50_000)
+    case.payment("pi_1", 50_000, payout_id="po_1", metadata=KEY)
+    case.payment("pi_1", 50_000, payout_id="po_2", metadata=KEY)
+    case.payment("pi_2", 900, payout_id="po_1")
+    case.payout_without_fee("po_1", 50_900, status="returned", ended_at="2026-10-06T13:00:00Z")
+    case.payout_without_fee("po_2", 50_000, **TUESDAY)
+    returned = case.run().finding("PAYOUT_RETURNED")
+    assert ("paid_again_in" in returned.evidence, returned.severity) == (False, "high")
+    assert "its items wait for another payout" in returned.suggested_action
+    assert case.run().lines("pi_1", "note") == [("note.paid_again",), (None,)]
+    assert case.run().lines("pi_2", "note") == [("note.payout_dead",), ("note.freed",)]
 
 
 def test_a_refund_that_never_moved_money_is_no_line(case: "Case") -> None:

@@ -214,7 +214,7 @@ def show(summary: Summary, *, as_json: bool) -> None:
         return
     for words, value in (
         ("events at the provider, with those before it knew us", summary.events_sent),
-        ("webhooks lost on purpose, one in ten", summary.webhooks_dropped),
+        ("webhooks lost on purpose, one in ten of those sent to us", summary.webhooks_dropped),
         ("events stored in the end, each once", summary.events_stored),
         ("payouts", summary.payouts),
         ("payouts of which every peso has a name", summary.payouts_closed),

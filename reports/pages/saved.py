@@ -68,7 +68,8 @@ def _read_views() -> list[tuple[SavedView, str]]:
     """Return the views that this reader may open: their own and those shared, of lists and connections they see."""
     visible = [own.name for own in desk.visible_connections()]
     with desk.installation().store.reading() as session:
-        found = views.list_views(session, desk.reader().person_id, visible)
+        every = [own.name for own in desk.installation().settings.all_connections]
+        found = views.list_views(session, desk.reader().person_id, visible, every)
     withheld = {one.name for one in LISTINGS.values() if one.for_admins and not desk.reader().role.may(Role.ADMIN)}
     return [(view, owner) for view, owner in found if view.list not in withheld]
 

@@ -1,6 +1,6 @@
 """Views of lists that people keep: named, shared or pinned; and the columns and page size each remembers."""
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import parse_qs, urlencode
@@ -10,6 +10,7 @@ from sqlmodel import Session, col
 
 from consumer.facts.messages import RefusalError
 from consumer.facts.store import Store
+from reports.access.visibility import to_limit
 from reports.tables import SavedView, User
 
 MOST_OF_A_PERSON = 100
@@ -57,14 +58,25 @@ def _find(session: Session, person_id: int, of_list: str, name: str) -> SavedVie
     return session.scalar(sa.select(SavedView).where(*mine))
 
 
-def list_views(session: Session, person_id: int | None, visible: Sequence[str]) -> list[tuple[SavedView, str]]:
-    """Return a person's own views and those that others share, with their owners; none of a connection not seen."""
+def list_views(
+    session: Session, person_id: int | None, visible: Collection[str], every: Collection[str]
+) -> list[tuple[SavedView, str]]:
+    """Return a person's own views and those that others share, with their owners; none of a connection not seen.
+
+    A shared view that names no connection is of all that its owner sees, and its filter may name a customer there.
+    """
     is_mine = sa.or_(col(SavedView.person_id) == person_id, col(SavedView.is_shared))
-    query = sa.select(SavedView, col(User.email)).join(User, col(User.id) == SavedView.person_id)
+    query = sa.select(SavedView, User).join(User, col(User.id) == SavedView.person_id)
     rows = session.execute(
         query.where(is_mine, col(SavedView.name) != _SETTING).order_by(col(SavedView.name), col(SavedView.id))
     )
-    return [(view, owner) for view, owner in rows if set(parse_qs(view.asked).get("connection", [])) <= set(visible)]
+    found = []
+    for view, owner in rows:
+        limit = to_limit(owner) if view.person_id != person_id else frozenset[str]()
+        of = parse_qs(view.asked).get("connection") or (every if limit is None else limit)
+        if set(of) <= set(visible):
+            found.append((view, owner.email))
+    return found
 
 
 def keep(session: Session, person_id: int, of_list: str, name: str, asked: str, *, now: datetime) -> SavedView:

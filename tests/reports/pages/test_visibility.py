@@ -217,6 +217,20 @@ def test_the_search_finds_nothing_of_another_connection(group_app: Flask, own: I
     assert {"norte", "cl:33", "00aa00aa", "Ñandú"} <= found
 
 
+def test_a_view_shared_by_who_sees_more_is_not_theirs(group_app: Flask, login: Login, csrf: Csrf) -> None:
+    """Its filter may name a customer of another connection; one that names a connection of theirs is shown."""
+    admin, beto = login(group_app), login(group_app, BETO, PASSWORD)
+    for name, asked in (("De todo", "customer=Ñandú"), ("De la suya", "connection=main&customer=pana")):
+        form = {"csrf_token": csrf(admin, "/exceptions"), "view": name, "asked": asked, "is_shared": "yes",
+                "is_pinned": "yes"}  # fmt: skip
+        admin.post("/saved/exceptions", data=form)
+    for path in ("/saved", "/"):
+        page = beto.get(path).text
+        assert ("De todo" in page, "De la suya" in page) == (False, True), path
+        assert not re.search("Ñandú", page), path
+    assert "De todo" in admin.get("/saved").text
+
+
 def test_a_person_finds_what_is_theirs(group_app: Flask, login: Login) -> None:
     """Their own payout is listed, and their jobs; those of the whole installation are not."""
     client = login(group_app, BETO, PASSWORD)

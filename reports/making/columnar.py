@@ -25,13 +25,12 @@ from consumer.facts.columns import Column, Kind
 from consumer.facts.installation import Installation
 from consumer.facts.money import digits_of
 from consumer.facts.store import Store
-from reconcile.rules.outcomes import DEAD
 from reconcile.tables.runs import Run
 from reports.making import catalogue, windows
 from reports.queries.asking import TEXTS, Asked, Condition, Range, Speak, fold, is_meant, scale, to_moments
 from reports.queries.frames import latest_runs
 from reports.queries.query import Query, Source
-from reports.shapes.build import CURRENCY, Report
+from reports.shapes.build import CURRENCY, Report, are_living
 from reports.shapes.definitions import definition_of
 from reports.shapes.spans import WHOLE
 
@@ -80,8 +79,8 @@ class Selection:
 
     def living(self) -> "Selection":
         """Leave out payouts that were canceled or returned, whose items another one pays again; in no order."""
-        is_dead = pc.is_in(self.report.table["status"].cast(pa.string()).take(self.places), value_set=pa.array(DEAD))
-        return replace(self, places=self.places.filter(pc.invert(is_dead).combine_chunks()), key=None)
+        is_living = are_living(self.report.table).take(self.places)
+        return replace(self, places=self.places.filter(is_living.combine_chunks()), key=None)
 
     def totals(self) -> Totals:
         """Add up every column of money whose sum has a meaning, by currency."""

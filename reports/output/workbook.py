@@ -17,9 +17,8 @@ from consumer.facts.columns import Column, Kind
 from consumer.facts.messages import RefusalError, translate, word
 from consumer.facts.money import digits_of
 from consumer.facts.texts import LONGEST_CELL, fit_cell
-from reconcile.rules.outcomes import DEAD
 from reports.output.export import Profile, header
-from reports.shapes.build import CURRENCY, Report, labels
+from reports.shapes.build import CURRENCY, Report, are_living, labels
 from reports.wording.inputs import fact, format_value
 
 MOST_ROWS = 1_048_575
@@ -189,8 +188,7 @@ def _write_parameters(
             lines.append((titles["difference"], translate("difference.means", language), styles.plain))
         added = [(total, report)]
         if heads is not None and report.definition.name == "payout-summary":
-            is_dead = pc.is_in(report.table["status"].cast(pa.string()), value_set=pa.array(DEAD))
-            living = replace(report, table=report.table.filter(pc.invert(is_dead)))
+            living = replace(report, table=report.table.filter(are_living(report.table)))
             if living.table.num_rows < report.table.num_rows:
                 added.append((f"{total}, {translate('payouts.living', language).lower()}", living))
         lines.extend(

@@ -14,7 +14,7 @@ from reports.making.control import SIDES
 from reports.packs.contents import Month
 from reports.queries.names import name_merchant
 from reports.shapes import notation
-from reports.shapes.build import Report
+from reports.shapes.build import Report, are_living
 from reports.shapes.definitions import label_of, title_of
 
 if TYPE_CHECKING:
@@ -32,9 +32,13 @@ Amounts: TypeAlias = dict[str, int]
 
 @dataclass(slots=True)
 class Figures:
-    """What the page shows of the tables, taken from each while it is there; amounts by name and currency."""
+    """What the page shows of the tables, taken from each while it is there; amounts by name and currency.
+
+    `living` are those of payouts that did not come back, where any did.
+    """
 
     amounts: dict[str, Amounts] = field(default_factory=lambda: defaultdict(dict))
+    living: dict[str, Amounts] = field(default_factory=dict)
     payouts: dict[str, int] = field(default_factory=dict)
     open: dict[str, int] = field(default_factory=dict)
     ties: int = 0
@@ -48,6 +52,9 @@ class Figures:
         if name == _PAYOUTS:
             self._add_sums(report, SUMS)
             self.payouts = _count(report, "status_recon")
+            living = table.filter(are_living(table))
+            if living.num_rows < table.num_rows:
+                self.living = {name: _sum(living, name) for name in SUMS}
         elif name == _TRANSIT:
             self._add_sums(report, ("amount_signed",))
         elif name == "receivables":
@@ -154,9 +161,14 @@ def _draw_amounts(paper: "Paper", month: Month, figures: Figures, language: str)
         is_payouts = title == title_of(_PAYOUTS, language)
         paper.heading(title if is_payouts else translate("month.as_of", language, title=title, day=until))
         currencies = sorted({currency for name, _ in names for currency in figures.amounts[name]})
-        rows = [[label, *(_write(figures.amounts[name], one, language) for one in currencies)] for name, label in names]
+        columns = [(one, figures.amounts) for one in currencies]
+        heads = ["", *currencies]
+        if is_payouts and figures.living:
+            columns += [(one, figures.living) for one in currencies]
+            heads += [f"{translate('payouts.living', language)} {one}" for one in currencies]
+        rows = [[label, *(_write(of[name], one, language) for one, of in columns)] for name, label in names]
         if currencies:
-            paper.figures(rows, ["", *currencies])
+            paper.figures(rows, heads)
         if is_payouts:
             counted = translate("month.payouts", language, count=figures.rows[_PAYOUTS], day=as_of)
             paper.note(" · ".join((counted, *standing)))

@@ -104,6 +104,11 @@ def visible_connections() -> tuple[Connection, ...]:
     return tuple(own for own in installation().settings.all_connections if limit is None or own.name in limit)
 
 
+def every_name() -> list[str]:
+    """Name all connections, seen or not: what belongs to a person without a limit may be of any."""
+    return [own.name for own in installation().settings.all_connections]
+
+
 def may_see(names: Collection[str]) -> bool:
     """Return True if what was made of these connections holds nothing the reader may not see."""
     limit = reader().limit

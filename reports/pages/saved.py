@@ -34,12 +34,16 @@ MOST_PINNED = 6
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A view on Today: how many rows it has and what they come to; None where it cannot be read any more."""
+    """A view on Today: how many rows it has and what they come to; None where it cannot be read any more.
+
+    `is_living` says that the sums leave out payouts that came back.
+    """
 
     view: SavedView
     address: str
     rows: int | None
     sums: Mapping[str, int]
+    is_living: bool = False
 
 
 def address_of(name: str, asked: str = "") -> str:
@@ -68,8 +72,7 @@ def _read_views() -> list[tuple[SavedView, str]]:
     """Return the views that this reader may open: their own and those shared, of lists and connections they see."""
     visible = [own.name for own in desk.visible_connections()]
     with desk.installation().store.reading() as session:
-        every = [own.name for own in desk.installation().settings.all_connections]
-        found = views.list_views(session, desk.reader().person_id, visible, every)
+        found = views.list_views(session, desk.reader().person_id, visible, desk.every_name())
     withheld = {one.name for one in LISTINGS.values() if one.for_admins and not desk.reader().role.may(Role.ADMIN)}
     return [(view, owner) for view, owner in found if view.list not in withheld]
 
@@ -152,15 +155,18 @@ def pinned() -> Sequence[Pin]:
 def _to_pin(view: SavedView) -> Pin:
     with desk.asking(view.asked):
         try:
-            rows, sums = count(view.list)
+            rows, sums, is_living = count(view.list)
         except (BadQueryError, NoRunError):
             # A column or a connection it names is no more.
             return Pin(view, address_of(view.list), None, {})
-    return Pin(view, address_of(view.list, view.asked), rows, sums)
+    return Pin(view, address_of(view.list, view.asked), rows, sums, is_living)
 
 
-def count(name: str) -> tuple[int, dict[str, int]]:
-    """Count what an address asks of a list, and add up its money: of several columns, the one that matters most."""
+def count(name: str) -> tuple[int, dict[str, int], bool]:
+    """Count what an address asks of a list, and add up its money: of several columns, the one that matters most.
+
+    Payouts that came back are counted and not added up, unless nothing else was found; True says that some were.
+    """
     if name in LISTINGS or name == "exceptions":
         with desk.installation().store.reading() as session:
             if name == "exceptions":
@@ -171,9 +177,12 @@ def count(name: str) -> tuple[int, dict[str, int]]:
                 listing = LISTINGS[name]
                 found = lists.wanted(listing)
                 totals = listings.add_up(session, listing, found)
-            return listings.count(session, listing, found), _first(totals)
+            return listings.count(session, listing, found), _first(totals), False
     chosen = downloads.find_shown(name, is_pending=True)
-    return len(chosen.places), _first(chosen.totals())
+    rows = len(chosen.places)
+    living = chosen.living() if name == "payout-summary" else chosen
+    is_part = 0 < len(living.places) < rows
+    return rows, _first((living if is_part else chosen).totals()), is_part
 
 
 _MATTERS = ("payout_amount", "balance", "amount_at_risk", "amount", "amount_signed")

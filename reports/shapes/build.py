@@ -13,7 +13,7 @@ from consumer.facts.bankdays import BankCalendar
 from consumer.facts.clock import to_instant
 from consumer.facts.columns import Kind
 from reconcile.kept.chunks import ARROW_TYPES
-from reconcile.rules.outcomes import to_age_bucket
+from reconcile.rules.outcomes import DEAD, to_age_bucket
 from reports.shapes.definitions import Definition, label_of
 from reports.shapes.spans import Row, Span
 
@@ -46,6 +46,11 @@ class Report:
     as_of: date
     facts: Mapping[str, str] = field(default_factory=dict)
     banks: Mapping[str, str] = field(default_factory=dict)
+
+
+def are_living(payouts: pa.Table) -> pa.ChunkedArray:
+    """Say which payouts were neither canceled nor returned: the items of those that were are paid again by another."""
+    return pc.invert(pc.is_in(payouts["status"].cast(pa.string()), value_set=pa.array(DEAD)))
 
 
 def to_table(definition: Definition, rows: Iterable[Row], *, currency: Callable[[Row], str]) -> pa.Table:

@@ -127,6 +127,26 @@ def test_the_page_to_sign_names_the_day_of_each_figure(closed: Installation, tmp
     ] == [], words  # fmt: skip
 
 
+def test_the_page_to_sign_tells_apart_what_came_back(installation: Installation, tmp_path: Path) -> None:
+    """A returned payout is paid again by another: below its own heading stand the sums without it."""
+    world = World(installation.store)
+    world.payment("pi_1", 10_000, succeeded_at=SEPTEMBER)
+    item = ("payment_intent", "pi_1", 10_000)
+    world.payout("po_1", 9_900, item, created_at=SEPTEMBER, status="returned")
+    world.payout("po_2", 9_900, item, created_at=PAID_OUT, succeeded_at=PAID_OUT)
+    world.complete(datetime(2026, 10, 9, 6, tzinfo=UTC))
+    closed = call(installation, "periods", "close", *PERIOD)
+    assert closed.exit_code == 0, closed.output
+    with zipfile.ZipFile(pack(installation, tmp_path)) as archive:
+        page = archive.read("summary.pdf").decode("latin-1")
+    words = re.sub(r"\s+", " ", " ".join(re.findall(r"\((.*?)\) Tj", page)))
+    for wanted in (
+        "CLP Sin las devueltas o canceladas CLP Pagos brutos 20.000 10.000",
+        "Monto liquidado 19.800 9.900",
+    ):
+        assert wanted in words, words
+
+
 @pytest.fixture
 def app(closed: Installation, make_app: Callable[..., Flask]) -> Flask:
     with closed.store.transaction() as session:

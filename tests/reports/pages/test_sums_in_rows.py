@@ -75,9 +75,10 @@ def test_a_row_of_the_list_adds_up(with_disputes: FlaskClient) -> None:
 
 
 def test_what_came_back_is_told_apart_in_the_total(
-    reconciled: Installation, client: FlaskClient, keep_payout: Callable[..., None], take_out: Callable[..., None]
-) -> None:
-    """A payout that came back is paid again by another: page and workbook say the total without it too."""
+    reconciled: Installation, client: FlaskClient, keep_payout: Callable[..., None], take_out: Callable[..., None],
+    csrf: Callable[..., str],
+) -> None:  # fmt: skip
+    """A payout that came back is paid again by another: page, workbook and a pinned view say the total without it."""
     with reconciled.store.transaction() as session:
         keep_payout(session, "po_2", status="returned", status_recon="returned")
         keep_payout(session, "po_3", status="canceled", status_recon="canceled")
@@ -92,6 +93,10 @@ def test_what_came_back_is_told_apart_in_the_total(
         "Suma: Monto liquidado CLP": 412_770,
         "Suma, sin las devueltas o canceladas: Monto liquidado CLP": 137_590,
     }
+    form = {"csrf_token": csrf(client, "/payouts"), "is_pinned": "yes"}
+    for view, asked in (("Todas", ""), ("Devueltas", "status=returned")):
+        client.post("/saved/payout-summary", data=form | {"view": view, "asked": asked})
+    assert "Devueltas 1 $137.590 CLP Todas 3 $137.590 CLP Sin las devueltas o canceladas" in text_of(client, "/")
 
 
 def test_a_row_of_a_payout_adds_up(with_disputes: FlaskClient) -> None:

@@ -275,7 +275,7 @@ def _refuse_doubled(header: Header) -> Iterator[Reject]:
     for field, name in header.names.items():
         places = header.twins(field)
         if len(places) > 1:
-            listed = " and ".join(str(place) for place in places)
+            listed = ", ".join(map(str, places))
             reason = Message("books.columns_same_name", {"columns": listed})
             yield Reject(header.line, name, "", reason)
 

@@ -68,7 +68,7 @@ from reports.pages.bodies import limit_bodies, refuse_body
 from reports.pages.desk import ERRANDS, EXTENSION, BadQueryError
 from reports.pages.protection import Sessions, find_machine, protect
 from reports.pages.words import refusal
-from reports.queries.asking import SIZES
+from reports.queries.asking import SIZES, AskedError
 from reports.shapes import notation
 from reports.shapes.definitions import label_of, title_of
 from reports.wording import cells, evidence, inputs, phrases, stored
@@ -144,6 +144,7 @@ def register(
         app.register_blueprint(import_module("reports.pages.oidc").to_blueprint(installation.settings))
     app.context_processor(_words)
     app.register_error_handler(BadQueryError, _bad_query)
+    app.register_error_handler(AskedError, _bad_query)
     app.register_error_handler(CSRFError, _bad_form)
     app.register_error_handler(ApprovalNeededError, approvals.ask_for)
     for status in (403, 404, 405):
@@ -321,7 +322,7 @@ def _proof(name: str, value: object, row: ExceptionRow, language: str) -> str:
     return evidence.format_value(name, value, row.currency, language)
 
 
-def _bad_query(error: BadQueryError) -> ResponseReturnValue:
+def _bad_query(error: BadQueryError | AskedError) -> ResponseReturnValue:
     return _answer(400, error.message)
 
 

@@ -235,7 +235,10 @@ def args() -> Mapping[str, str]:
 @contextmanager
 def asking(address: str) -> Iterator[None]:
     """Read everything as another address asks it; `address` is what stands after its question mark."""
-    g.asked = dict(parse_qsl(address))
+    asked = dict(parse_qsl(address))
+    if "\0" in "".join((*asked, *asked.values())):
+        raise BadQueryError("pages.nul_character")
+    g.asked = asked
     try:
         yield
     finally:

@@ -128,11 +128,8 @@ def draw(
     session: Session, listing: Listing, found: Wanted, totals: Sums | None = None, number: int | None = None
 ) -> Drawn:
     """Read one page of a list of the database, with sums and number of all that is filtered where not known yet."""
-    try:
-        page = listings.read(session, listing, found, total=number)
-        totals = listings.add_up(session, listing, found) if totals is None else totals
-    except AskedError as error:
-        raise BadQueryError(error.message) from None
+    page = listings.read(session, listing, found, total=number)
+    totals = listings.add_up(session, listing, found) if totals is None else totals
     shown, choice = choose(listing.name, listing.columns, found.asked)
     return Drawn(listing.name, shown, choice, found.asked, page, totals, listings.unsorted(listing))
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlmodel import Session
+from werkzeug.exceptions import HTTPException
 
-from consumer.facts.messages import translate
+from consumer.facts.messages import RefusalError, translate
 from reports.access.people import Role
 from reports.directory import LISTINGS
-from reports.making.catalogue import NoRunError
 from reports.pages import desk, downloads, exceptions, lists
 from reports.pages.desk import BadQueryError
 from reports.pages.login import own_address
@@ -153,12 +153,12 @@ def pinned() -> Sequence[Pin]:
 
 
 def _to_pin(view: SavedView) -> Pin:
-    with desk.asking(view.asked):
-        try:
+    try:
+        with desk.asking(view.asked):
             rows, sums, is_living = count(view.list)
-        except (BadQueryError, NoRunError):
-            # A column or a connection it names is no more.
-            return Pin(view, address_of(view.list), None, {})
+    except (RefusalError, HTTPException):
+        # A column, a connection or a run that it names is no more.
+        return Pin(view, address_of(view.list), None, {})
     return Pin(view, address_of(view.list, view.asked), rows, sums, is_living)
 
 

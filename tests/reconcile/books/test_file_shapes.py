@@ -131,7 +131,7 @@ def test_empty_lines_by_the_million_are_passed_over_or_refused() -> None:
 def test_two_columns_of_one_name_are_refused(twin: str) -> None:
     """It is not said which of the two is meant, so neither is taken silently."""
     reading = read_text(f"Tipo DTE;Folio;Fecha;Total;{twin}\n33;1;01-09-2026;10;20\n")
-    reason = "columns 4 and 5 bear this name, and which one is meant is not said: rename or delete the other"
+    reason = "columns 4, 5 bear this name, and which one is meant is not said: rename or delete the other"
     assert [reject[3] for reject in reasons_of(reading)] == [reason]
 
 

@@ -276,6 +276,21 @@ def test_a_pinned_view_that_cannot_be_read_does_not_stop_today(
         session.execute(sa.update(SavedView).where(col(SavedView.name) == "Vieja").values(list="exceptions"))
 
 
+def test_an_address_that_a_list_cannot_answer_is_a_sentence(owed: Installation, desk: FlaskClient, csrf: Csrf) -> None:
+    """A column that is only shown, a run that is not there, a NUL: on a list, on the way back to it, on Today."""
+    found = desk.get("/exceptions?age_business_days=%3E5")
+    assert (found.status_code, "no se puede ordenar ni filtrar" in found.text) == (400, True)
+    identity = kept(owed, ExceptionRow)[0].id
+    assert desk.get(f"/exceptions/main/{identity}?list=q%3D%2500").status_code in {200, 400}
+    for number, asked in enumerate(("age_business_days=>5", "run=999", "q=%00")):
+        for place in ("exceptions", "receivables"):
+            form = {"csrf_token": csrf(desk, "/exceptions"), "asked": asked, "is_pinned": "yes", "next": "/exceptions"}
+            desk.post(f"/saved/{place}", data=form | {"view": f"{place} {number}"})
+    today = text_of(desk, "/")
+    unread = ["exceptions 0", "receivables 0", "receivables 1", "exceptions 2", "receivables 2"]
+    assert [name for name in unread if f"{name} –" not in today] == []
+
+
 def test_a_list_there_is_not_keeps_no_view(desk: FlaskClient, csrf: Csrf) -> None:
     """Nor does one remember columns of it."""
     form = {"csrf_token": csrf(desk, "/exceptions"), "view": "x", "column": "a", "size": "25"}

@@ -24,6 +24,7 @@ from reconcile.tables.runs import Run
 from reports.access import people
 from reports.access.keys import Scope
 from reports.access.people import Role
+from reports.directory import LISTINGS
 from reports.queries import frames, standing
 from reports.queries.asking import read_day
 from reports.queries.listing import PAGE_ROWS, Listing, Wanted
@@ -38,6 +39,10 @@ _LONGEST_NUMBER = 9
 _LONGEST_TEXT = 2000
 _TAX_IDS = {"cl": "RUT", "mx": "RFC"}
 _TAX_ID = re.compile(r"\b(?:RUT|RFC)\b")
+# Pages, files and lists that a run keeps whole.
+_PINNABLE = frozenset({
+    "payouts.index", "payouts.show", "views.show", "documents.show", "bank.index", "downloads.download", "api.index",
+})  # fmt: skip
 
 
 class BadQueryError(RefusalError):
@@ -169,13 +174,16 @@ def pinned_run() -> int | None:
 
 
 def check_run() -> None:
-    """Refuse an address that is pinned to no run, or to two, on every page alike."""
+    """Refuse an address that is pinned to no run, or to two, and a page that says only how things stand now."""
     if len(given := request.args.getlist("run")) > 1:
         raise BadQueryError("pages.bad_number", name="run", value=", ".join(given)[:20])
     if pinned_run() is not None:
         own = (request.view_args or {}).get("connection")
         with installation().store.reading() as session:
             runs(session, [find_connection(own).name] if own else names())
+    name = (request.view_args or {}).get("name")
+    if request.endpoint not in _PINNABLE or name == "exceptions" or name in LISTINGS:
+        raise BadQueryError("pages.not_pinned")
 
 
 def runs(session: Session, names: Sequence[str]) -> list[Run]:

@@ -158,7 +158,7 @@ def test_the_address_refuses_what_it_does_not_know(client: FlaskClient) -> None:
     """Another parameter or payout is a sentence, an unknown connection is not there."""
     assert client.get("/proof/main.pdf?payout=po_1").mimetype == "application/pdf"
     assert client.get("/proof/main.pdf?payout=po_9").status_code == 400
-    assert client.get("/proof/main.pdf?run=1").status_code == 400
+    assert client.get("/proof/main.pdf?run=42").status_code == 400
     assert client.get("/proof/main.pdf").status_code == 400
     assert client.get("/proof/other.pdf?payout=po_1").status_code == 404
 

@@ -10,7 +10,7 @@ from tests.reports.conftest import SUMMARY, keep_payout, take_out_of, to_mexico
 from tests.reports.pages.conftest import pages_of
 
 Enter = Callable[..., Page]
-# A payout with figures as long as those of a merchant's busy day, and a difference.
+# A payout with figures as long as those of a busy day, and a difference: in Mexico the list has 2 px to spare.
 LONG = {
     "payout_id": "po_2", "payments_gross": 974_306_612, "refunds_gross": 12_254_990, "refund_adjustments": 1_184_990,
     "disputes": 1_249_990, "fee_total": 9_866_299, "payout_amount": 944_196_423, "difference": -192_390,

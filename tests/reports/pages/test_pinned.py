@@ -91,3 +91,17 @@ def test_a_run_that_is_none_is_refused(reader: FlaskClient) -> None:
     for path in ("/payouts/po_1", "/view/receivables", "/exceptions", case, "/tax", "/", "/reports/receivables.csv"):
         asked = [reader.get(f"{path}?run={run}").status_code for run in ("x", "0", "9", "1&run=2")]
         assert asked == [400, 404, 404, 400], path
+
+
+def test_a_page_that_no_run_keeps_is_not_pinned(reader: FlaskClient) -> None:
+    """The work list, an exception and Today say how things stand now, and lead there; so do their files and lists."""
+    case = re.findall(r"/exceptions/main/\w+", reader.get("/exceptions?state=all").get_data(as_text=True))[0]
+    for path in ("/exceptions", case, "/", "/tax", "/journal", "/operation/runs"):
+        refused = reader.get(f"{path}?run=1")
+        assert refused.status_code == 400, path
+        assert "Esta página dice siempre cómo están las cosas ahora" in refused.text, path
+        assert f'<a href="{path}">Como está ahora</a>' in refused.text, path
+    for path in ("/reports/exceptions.csv", "/reports/runs.csv", "/api/v1/exceptions"):
+        assert reader.get(f"{path}?run=1&columns=connection").status_code == 400, path
+    for path in ("/payouts", "/payouts/po_1", "/view/receivables", DOCUMENT, "/bank", "/reports/receivables.csv"):
+        assert reader.get(f"{path}?run=1").status_code == 200, path

@@ -13,7 +13,8 @@ from zipfile import BadZipFile, ZipFile, ZipInfo, is_zipfile
 from consumer.facts.messages import Message
 from reconcile.books.tax_xml import LARGEST_XML, begins_as_markup, is_tax_xml
 
-_HEAD = 4_096
+# Comments of any length may stand before the root.
+_HEAD = 1_000_000
 # XML shrinks to a tenth; what shrinks to less than a hundredth is no document.
 _MOST_RATIO = 100
 _SMALLEST_BOMB = 100_000

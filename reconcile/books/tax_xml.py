@@ -13,7 +13,6 @@ from reconcile.books.tax_documents import NotForUsError, TaxDocument, TaxXmlErro
 
 LARGEST_XML = 20_000_000
 _DEEPEST = 60
-_HEAD = 4_096
 _LATIN = re.compile(rb"""^<\?xml[^>]*encoding=["'](?:iso-8859-1|windows-1252|latin-?1)["']""", re.IGNORECASE)
 # What may stand before the first sign: marks of an encoding, and space.
 _BEFORE = b"\xef\xbb\xbf\xff\xfe \t\r\n\0"
@@ -27,8 +26,8 @@ Read: TypeAlias = TaxDocument | TaxXmlError
 
 
 def is_tax_xml(content: bytes) -> bool:
-    """Return True if a file begins as a tax document does."""
-    return _ROOTS.search(content[:_HEAD]) is not None
+    """Return True if the beginning of a file, in any encoding, is markup that opens a tax document."""
+    return begins_as_markup(content) and _ROOTS.search(content.replace(b"\0", b"")) is not None
 
 
 def begins_as_markup(content: bytes) -> bool:

@@ -406,6 +406,16 @@ def test_sheets_stay_sheets(tmp_path: Path) -> None:
     assert is_tax_path(tmp_path)
 
 
+def test_one_document_alone_needs_no_ending(folder: Folder) -> None:
+    """Under any name it is read in UTF-16 and behind a long comment too."""
+    text = cfdi("a").replace('encoding="UTF-8"', 'encoding="UTF-16"')
+    wide = bring_in(folder.installation, folder.main, Kind.INVOICES, "wide", text.encode("utf-16"))
+    assert (wide.verdict.value, wide.kept) == ("taken", True)
+    late = cfdi("b").replace("?>", f"?><!--{'x' * 100_000}-->", 1).encode()
+    behind = bring_in(folder.installation, folder.main, Kind.INVOICES, "late.txt", late)
+    assert (behind.verdict.value, behind.kept) == ("taken", True)
+
+
 @pytest.mark.both_databases
 def test_both_databases_keep_the_same(folder: Folder) -> None:
     """Amounts, days and moments are what the XML states."""

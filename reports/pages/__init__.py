@@ -28,6 +28,7 @@ from reconcile.kept.chunks import DamagedRowsError
 from reconcile.tables.desk import ExceptionRow
 from reports.access.keys import Scope
 from reports.making import columnar
+from reports.making.catalogue import NoRunError
 from reports.pages import (
     account,
     alarms,
@@ -145,6 +146,7 @@ def register(
     app.context_processor(_words)
     app.register_error_handler(BadQueryError, _bad_query)
     app.register_error_handler(AskedError, _bad_query)
+    app.register_error_handler(NoRunError, _no_run)
     app.register_error_handler(CSRFError, _bad_form)
     app.register_error_handler(ApprovalNeededError, approvals.ask_for)
     for status in (403, 404, 405):
@@ -324,6 +326,10 @@ def _proof(name: str, value: object, row: ExceptionRow, language: str) -> str:
 
 def _bad_query(error: BadQueryError | AskedError) -> ResponseReturnValue:
     return _answer(400, error.message)
+
+
+def _no_run(error: NoRunError) -> ResponseReturnValue:
+    return _answer(404, error.message)
 
 
 def _bad_form(_error: CSRFError) -> ResponseReturnValue:

@@ -280,6 +280,10 @@ def test_an_address_that_a_list_cannot_answer_is_a_sentence(owed: Installation, 
     """A column that is only shown, a run that is not there, a NUL: on a list, on the way back to it, on Today."""
     found = desk.get("/exceptions?age_business_days=%3E5")
     assert (found.status_code, "no se puede ordenar ni filtrar" in found.text) == (400, True)
+    for path in ("/reports/exceptions.csv?columns=code&q=age%3E5", "/api/v1/exceptions?columns=code&q=age%3E5"):
+        assert desk.get(path).status_code == 400, path
+    for name in ("receivables.csv", "documents.xlsx", "payout-summary.csv"):
+        assert desk.get(f"/reports/{name}?columns=currency&as_of=2020-01-01").status_code == 404, name
     identity = kept(owed, ExceptionRow)[0].id
     assert desk.get(f"/exceptions/main/{identity}?list=q%3D%2500").status_code in {200, 400}
     for number, asked in enumerate(("age_business_days=>5", "run=999", "q=%00")):

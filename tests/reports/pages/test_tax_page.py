@@ -92,6 +92,13 @@ def figures(installation: Installation) -> list[tuple[str, int, int, str, str]]:
     return [(one.code, one.amount, one.version, one.author, one.source) for one in found]
 
 
+def test_registers_that_came_in_are_listed_with_their_month(reader: FlaskClient) -> None:
+    """Their list and the page of the books, which shows the newest of them."""
+    for path in ("/books", "/books/register-files"):
+        page = text_of(reader, path)
+        assert ("2026-10" in page, "RCV_VENTA_202610.csv" in page) == (True, True), path
+
+
 def test_a_month_shows_each_figure_with_its_witnesses_and_causes(reader: FlaskClient) -> None:
     """The difference, its cause with the document by name, and no verdict for what is not declared."""
     page = text_of(reader)

@@ -13,10 +13,11 @@ from reconcile.books.cells import Cell, to_text
 # Excel counts from a day that makes its false leap day of 1900 come out right.
 _SERIAL_ZERO = date(1899, 12, 30)
 _SERIAL_ZERO_1904 = date(1904, 1, 1)
-_TIME = r"(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?)?"
+_HOUR, _SECOND = r"(?:[01]?\d|2[0-3])", r"(?::[0-5]\d(?:[.,]\d+)?)?"
+_TIME = rf"(?:[ T]{_HOUR}:[0-5]\d{_SECOND})?"
 # Many programs write a plain day as midnight in UTC; an hour with a zone is an instant.
 _MIDNIGHT = r"(?:[ T]00:00(?::00(?:[.,]0+)?)? ?(?:Z|[+-]00:?00))"
-_INSTANT = r"(?:[ T](?P<hour>\d{1,2}):(?P<minute>\d{2})(?::\d{2}(?:[.,]\d+)?)? ?(?P<offset>Z|[+-]\d{2}:?\d{2})?)?"
+_INSTANT = rf"(?:[ T](?P<hour>{_HOUR}):(?P<minute>[0-5]\d){_SECOND} ?(?P<offset>Z|[+-]\d{{2}}:?\d{{2}})?)?"
 _ISO = r"(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})"
 _MONTHS = ("ene|jan", "feb", "mar", "abr|apr", "may", "jun", "jul", "ago|aug", "sep|set", "oct", "nov", "dic|dec")
 _MONTH = re.compile("|".join(f"(?P<m{number}>{names})" for number, names in enumerate(_MONTHS, start=1)))
@@ -24,25 +25,23 @@ _WITH_ZONE = "yyyy-mm-dd hh:mm with its zone"
 _SERIAL, _SERIAL_1904 = "Excel serial", "Excel serial from 1904"
 # A column of which a spreadsheet understood some dates: it may have read those with day and month swapped.
 _CELLS = "Excel date"
-FORMATS: dict[str, re.Pattern[str]] = {
-    "yyyy-mm-dd": re.compile(f"{_ISO}(?:{_MIDNIGHT}|{_TIME})"),
-    "dd-mm-yyyy": re.compile(r"(?P<d>\d{1,2})-(?P<m>\d{1,2})-(?P<y>\d{4})" + _TIME),
-    "dd/mm/yyyy": re.compile(r"(?P<d>\d{1,2})/(?P<m>\d{1,2})/(?P<y>\d{4})" + _TIME),
-    "dd.mm.yyyy": re.compile(r"(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{4})" + _TIME),
-    "yyyy/mm/dd": re.compile(r"(?P<y>\d{4})/(?P<m>\d{1,2})/(?P<d>\d{1,2})" + _TIME),
-    "yyyymmdd": re.compile(r"(?P<y>(?:19|20)\d{2})(?P<m>\d{2})(?P<d>\d{2})"),
-    "dd-mmm-yyyy": re.compile(
-        rf"(?P<d>\d{{1,2}})[-/ ](?P<name>{'|'.join(_MONTHS)})[a-z]*\.?[-/ ](?P<y>\d{{4}})" + _TIME, re.IGNORECASE
-    ),
-    "dd-mmm-yy": re.compile(
-        rf"(?P<d>\d{{1,2}})[-/ ](?P<name>{'|'.join(_MONTHS)})[a-z]*\.?[-/ ](?P<y>\d{{2}})" + _TIME, re.IGNORECASE
-    ),
-    "dd/mm/yy": re.compile(r"(?P<d>\d{1,2})(?P<mark>[-/.])(?P<m>\d{1,2})(?P=mark)(?P<y>\d{2})" + _TIME),
-    _WITH_ZONE: re.compile(_ISO + _INSTANT),
-    _SERIAL: re.compile(r"(?P<serial>[2-7]\d{4})(?:\.\d+)?"),
-    _SERIAL_1904: re.compile(r"(?P<serial>[2-7]\d{4})(?:\.\d+)?"),
-    _CELLS: re.compile(_ISO + _TIME),
+_WRITTEN = {
+    "yyyy-mm-dd": f"{_ISO}(?:{_MIDNIGHT}|{_TIME})",
+    "dd-mm-yyyy": r"(?P<d>\d{1,2})-(?P<m>\d{1,2})-(?P<y>\d{4})" + _TIME,
+    "dd/mm/yyyy": r"(?P<d>\d{1,2})/(?P<m>\d{1,2})/(?P<y>\d{4})" + _TIME,
+    "dd.mm.yyyy": r"(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{4})" + _TIME,
+    "yyyy/mm/dd": r"(?P<y>\d{4})/(?P<m>\d{1,2})/(?P<d>\d{1,2})" + _TIME,
+    "yyyymmdd": r"(?P<y>(?:19|20)\d{2})(?P<m>\d{2})(?P<d>\d{2})",
+    "dd-mmm-yyyy": rf"(?P<d>\d{{1,2}})[-/ ](?P<name>{'|'.join(_MONTHS)})[a-z]*\.?[-/ ](?P<y>\d{{4}})" + _TIME,
+    "dd-mmm-yy": rf"(?P<d>\d{{1,2}})[-/ ](?P<name>{'|'.join(_MONTHS)})[a-z]*\.?[-/ ](?P<y>\d{{2}})" + _TIME,
+    "dd/mm/yy": r"(?P<d>\d{1,2})(?P<mark>[-/.])(?P<m>\d{1,2})(?P=mark)(?P<y>\d{2})" + _TIME,
+    _WITH_ZONE: _ISO + _INSTANT,
+    _SERIAL: r"(?P<serial>[2-7]\d{4})(?:\.\d+)?",
+    _SERIAL_1904: r"(?P<serial>[2-7]\d{4})(?:\.\d+)?",
+    _CELLS: _ISO + _TIME,
 }
+# Digits of other scripts are no date.
+FORMATS = {style: re.compile(text, re.IGNORECASE | re.ASCII) for style, text in _WRITTEN.items()}
 _UNKNOWN = "unknown"
 _SHORT_STYLES = frozenset({"dd-mmm-yy", "dd/mm/yy"})
 _TWO_DIGIT_YEAR = re.compile(r"\d{1,2}[-/. ](?:\d{1,2}|[a-z]{3,})\.?[-/. ]\d{2}", re.IGNORECASE)

@@ -26,7 +26,8 @@ _DOLLARS = {"dolar", "dolares", "dolar americano", "dolar estadounidense", "us"}
 _LONGEST_FOLIO = 255
 # Behind a point one zero or two are decimals; three may be thousands.
 _FOLIO = re.compile(
-    r"(?:(?P<series>[A-Z0-9/]*[A-Z](?:/?[A-Z0-9])*)[-/ ]+|(?P<letters>[A-Z]+))?0*(?P<digits>\d+?)(?:\.00?)?"
+    r"(?:(?P<series>[A-Z0-9/]*[A-Z](?:/?[A-Z0-9])*)[-/ ]+|(?P<letters>[A-Z]+))?0*(?P<digits>\d+?)(?:\.00?)?",
+    re.ASCII,
 )
 
 

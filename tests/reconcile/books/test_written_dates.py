@@ -66,3 +66,19 @@ def test_a_file_whose_years_are_all_out_of_range_says_so(written: str) -> None:
     ((_, _, value, reason),) = reasons_of(read_text(f"Tipo;Folio;Fecha;Total\n33;1;{written};10\n"))
     assert value == written
     assert reason == "its year is not within 1900 to 2199, so it is no day of trade: leave it empty where there is none"
+
+
+@pytest.mark.parametrize("written", ["２０２６-10-05", "٢٠٢٦-10-05", "2026-10-05T25:00", "2026-10-05 10:61"])
+def test_digits_of_other_scripts_and_hours_that_are_none_make_no_date(written: str) -> None:
+    """A day that is only nearly written is refused, and never guessed."""
+    reading = read_text(f"Tipo DTE;Folio;Fecha;Total\n33;1;{written};10\n33;2;2026-10-05;10\n")
+    assert [reason for _, column, _, reason in reasons_of(reading) if column == "Fecha"] == [
+        "is not a date written yyyy-mm-dd as the rest of the file"
+    ]
+
+
+def test_a_folio_in_digits_of_another_script_is_no_second_document() -> None:
+    """Full width and Arabic digits look like the same folio, and would be kept as others."""
+    rows = "\n".join(f"33;{folio};2026-10-05;10" for folio in ("345", "３４５", "٣٤٥"))
+    reading = read_text(f"Tipo DTE;Folio;Fecha;Total\n{rows}\n")
+    assert [(line, value) for line, _, value, _ in reasons_of(reading)] == [(3, "３４５"), (4, "٣٤٥")]

@@ -27,6 +27,7 @@ from reconcile.books.invoices import ChangedField, ImportOutcome, import_invoice
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
 from reconcile.books.tax_files import is_tax_path
 from reconcile.commands import tax_documents
+from reconcile.commands.decisions import find_key
 from reconcile.commands.files import (
     TOTAL_KEYS,
     make_undo,
@@ -101,20 +102,21 @@ def list_invoices(installation: Installation, connections: Connections, *, limit
 
 
 @invoices.command("history")
-@click.argument("doc_key")
+@click.argument("document")
 @on_connection
 @json_option
-def show_history(installation: Installation, connection: Connection, *, doc_key: str, as_json: bool) -> None:
-    """What later files changed of one document, field by field."""
+def show_history(installation: Installation, connection: Connection, *, document: str, as_json: bool) -> None:
+    """What later files changed of one document, field by field; it is named by key, folio, order or UUID."""
     with installation.store.reading() as session:
-        document = session.get(LocalInvoice, (connection.name, doc_key))
-        if document is None:
-            raise CommandError(f"there is no document {doc_key} in connection {connection.name}: cuadre invoices list")
-        rows = list(records.document_history(session, document))
+        doc_key = find_key(session, connection, document)
+        found = session.get(LocalInvoice, (connection.name, doc_key))
+        if found is None:
+            raise CommandError(f"there is no document {document} in connection {connection.name}: cuadre invoices list")
+        rows = list(records.document_history(session, found))
     if rows or as_json:
         print_rows(rows, records.HISTORY_KEYS, as_json=as_json)
     else:
-        say(f"{doc_key}: nothing changed since it came in at {format_instant(document.updated_at)}")
+        say(f"{doc_key}: nothing changed since it came in at {format_instant(found.updated_at)}")
 
 
 invoices.add_command(

@@ -97,10 +97,15 @@ def is_doc_key(text: str) -> bool:
 
 
 def find_key(session: Session, connection: Connection, text: str) -> str:
-    """Return the key of the document that a text names as a person does; what names none stays as it is."""
+    """Return the key of the document that a text names as a person does; what names none stays as it is.
+
+    A document that is not valid is meant only where no valid one is.
+    """
     if not text or is_doc_key(text):
         return text
-    found = records.find_documents(session, connection.name, text, most=_MOST_NAMED)
+    found = records.find_documents(session, connection.name, text, most=_MOST_NAMED) or records.find_documents(
+        session, connection.name, text, most=_MOST_NAMED, is_valid=False
+    )
     if len(found) > 1:
         raise CommandError(f"{text} names several documents: {', '.join(found)}", Completion.MISUSED)
     return found[0] if found else text

@@ -178,13 +178,16 @@ def invoices(session: Session, connection: str) -> Iterator[Row]:
         }
 
 
-def find_documents(session: Session, connection: str, text: str, *, most: int) -> Sequence[str]:
-    """Return the keys of valid documents of exactly this key, folio with or without series, order or UUID."""
+def find_documents(session: Session, connection: str, text: str, *, most: int, is_valid: bool = True) -> Sequence[str]:
+    """Return the keys of documents, valid or not, of exactly this key, folio with or without series, order or UUID."""
     invoice = LocalInvoice
     numbered = (col(invoice.series) + "-" + col(invoice.folio), col(invoice.series) + col(invoice.folio))
     exact = (col(invoice.doc_key), col(invoice.folio), col(invoice.order_ref), *numbered)
     named = [column == text for column in exact] + [col(invoice.uuid) == text.lower()]
-    mine = (col(invoice.connection) == connection, col(invoice.status) == "valid")
+    mine = (
+        col(invoice.connection) == connection,
+        col(invoice.status) == "valid" if is_valid else col(invoice.status) != "valid",
+    )
     asked = sa.select(col(invoice.doc_key)).where(*mine, sa.or_(*named))
     return session.scalars(asked.order_by(col(invoice.doc_key)).limit(most)).all()
 

@@ -29,6 +29,8 @@ def test_each_import_shows_what_it_changed(call: Call, tmp_path: Path) -> None:
         ("cl:33::7", "november.csv", "status", "valid", "void"),
     ]
     assert "november.csv" in call("invoices", "history", "cl:33::7").stdout
+    assert "november.csv" in call("invoices", "history", "7").stdout
+    assert "there is no document 8 in connection main" in call("invoices", "history", "8").stderr
 
 
 def test_a_document_nobody_knows_is_named(call: Call) -> None:

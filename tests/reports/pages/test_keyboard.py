@@ -11,12 +11,17 @@ from tests.reports.pages.looking import text_of
 
 
 def test_the_list_is_walked_by_keyboard(enter: Enter, address: str) -> None:
-    """Keys j and x choose rows and add them up, Enter opens the one in focus, and j leads on from there."""
+    """Keys j and x choose rows and add them up, Enter opens the one in focus, and j leads on from there.
+
+    What is done with the chosen ones covers no row until one is chosen.
+    """
     page = enter()
     page.goto(f"{address}/exceptions")
+    expect(page.locator("details.bulk")).to_have_css("position", "static")
     for key in "jx":
         page.keyboard.press(key)
     expect(page.locator("[data-chosen]")).to_have_text("1 · 50.000 CLP")
+    expect(page.locator("details.bulk")).to_have_css("position", "sticky")
     for key in "jxk":
         page.keyboard.press(key)
     expect(page.locator("[data-chosen]")).to_have_text("2 · 100.000 CLP")

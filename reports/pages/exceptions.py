@@ -80,7 +80,7 @@ def index() -> ResponseReturnValue:
 def draw(session: Session, runs: Sequence[Run]) -> tuple[Drawn, ExceptionFilter]:
     """Read one page of the work list with its ages in bank days, and what is at risk in all that is filtered."""
     asked, found = read()
-    asked = replace(asked, opening=tuple(pending.list_opening()))
+    asked = replace(asked, opening=tuple(pending.list_opening()), dialect=session.get_bind().dialect.name)
     listing = standing.work_list(asked)
     totals, later, number = add_up(session, listing, asked, found)
     drawn = lists.draw(session, listing, found, totals, number)

@@ -1,5 +1,6 @@
 """How payouts and exceptions stand in the newest runs: filtered, searched and one page at a time."""
 
+import json
 import operator
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -32,8 +33,6 @@ WORK_COLUMNS = tuple(
     for column in to_columns((*EXCEPTION_KEYS, "subject", "note"))
     if column.name not in {"age_bucket", "evidence", "title"}
 )
-# More would be more values than a statement of SQLite takes.
-_MOST_OPENING = 1_000
 # Tables that name exceptions: those of the work list, those one run found.
 Findings: TypeAlias = type[ExceptionRow] | type[RunFinding]
 Sums: TypeAlias = dict[str, dict[str, int]]
@@ -69,6 +68,8 @@ class ExceptionFilter:
     reopening: tuple[str, ...] = ()
     # Rows that such a decision will open: no table has them yet.
     opening: tuple[Row, ...] = ()
+    # Of the database, which is given them in its own way.
+    dialect: str = "sqlite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def newest_payouts(session: Session, runs: Sequence[Run], number: int) -> list[R
 
 def work_list(asked: ExceptionFilter) -> Listing:
     """Return the work list as a list: gravest first, then by what is at risk."""
-    table = _with_opening(asked.opening) if asked.opening else ExceptionRow
+    table = _with_opening(asked.opening, asked.dialect) if asked.opening else ExceptionRow
     rank = sa.case(_RANKS, value=col(table.severity))
     since = sa.func.coalesce(col(table.fact_on), col(table.opened_on))
     until = sa.func.coalesce(col(table.resolved_on), col(table.last_seen_on))
@@ -117,18 +118,27 @@ def work_list(asked: ExceptionFilter) -> Listing:
     )
 
 
-def _with_opening(rows: Sequence[Row]) -> type[ExceptionRow]:
-    """Return the table with rows that no run has written yet, those with the most at risk where they are too many."""
-    table, own = core_of(ExceptionRow), sorted(rows, key=lambda row: -row["amount_at_risk"])[:_MOST_OPENING]
-    columns = [sa.column(one.name, one.type) for one in table.c]
-    values = (
-        sa.values(*columns, name="opening").data([tuple(row.get(one.name) for one in columns) for row in own]).cte()
-    )
-    # A column without any value has no type of its own in PostgreSQL; SQLite keeps days as texts.
-    day = sa.Date().with_variant(sa.String(), "sqlite")
-    typed = (sa.cast(one, day if isinstance(one.type, sa.Date) else one.type) for one in values.c)
-    both = sa.union_all(sa.select(table), sa.select(*typed)).subquery("shown")
+def _with_opening(rows: Sequence[Row], dialect: str) -> type[ExceptionRow]:
+    """Return the table with rows that no run has written yet, given as one value whatever their number."""
+    table = core_of(ExceptionRow)
+    text = json.dumps([{one.name: row.get(one.name) for one in table.c} for row in rows], default=date.isoformat)
+    if dialect == "sqlite":
+        each = sa.func.json_each(text).table_valued("value")
+        # SQLite keeps days as texts.
+        given = [
+            sa.cast(sa.func.json_extract(each.c.value, f"$.{one.name}"), _plain(one.type)).label(one.name)
+            for one in table.c
+        ]
+    else:
+        named = (sa.column(one.name, one.type) for one in table.c)
+        records = sa.func.json_to_recordset(sa.cast(text, sa.Text).op("::")(sa.text("json")))
+        given = [*records.table_valued(*named).render_derived(with_types=True).c]
+    both = sa.union_all(sa.select(table), sa.select(*given)).subquery("shown")
     return cast("type[ExceptionRow]", aliased(ExceptionRow, both))
+
+
+def _plain(kind: sa.types.TypeEngine[Any]) -> sa.types.TypeEngine[Any]:
+    return sa.String() if isinstance(kind, sa.Date) else kind
 
 
 def _count_days(on: sa.ColumnElement[date]) -> sa.ColumnElement[int]:

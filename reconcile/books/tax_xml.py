@@ -89,7 +89,7 @@ def _parse(content: bytes) -> Element:
         if not (_LATIN.match(content) or content.startswith(_WIDE) or _is_utf8(content)):
             raise TaxXmlError("tax.other_encoding") from None
         if not begins_as_markup(content):
-            raise TaxXmlError("tax.no_markup") from None
+            raise TaxXmlError("tax.no_markup" if content.strip(_BEFORE) else "books.file_empty") from None
         line, column = error.position
         raise TaxXmlError("tax.broken", line=line, column=column) from None
 

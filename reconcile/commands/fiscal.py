@@ -113,7 +113,7 @@ def declared() -> None:
     """What was declared to the tax office, in versions."""
 
 
-@declared.command("set")
+@declared.command("set", context_settings={"ignore_unknown_options": True})  # an amount below zero is no option
 @click.argument("period")
 @click.argument("code")
 @click.argument("amount")
@@ -204,7 +204,7 @@ def tie_out_command(
                 notes.append(f"{connection.name} {month}: XML missing for {missing} of {listed}")
             if cancelled := count_cancelled(ties):
                 notes.append(f"{connection.name} {month}: {cancelled} cancelled at the tax office, alive in your books")
-            if not (world.register.is_known or world.xml.is_known or world.declared):
+            if not (YEAR.fullmatch(month) or world.register.is_known or world.xml.is_known or world.declared):
                 notes.append(f"{connection.name}: {translate('tax.page_empty', 'en')}")
     shown = rows if as_json else [_to_words(row) for row in rows]
     keys = TIE_KEYS if as_json else tuple(key for key in TIE_KEYS if key not in {"as_of_a", "as_of_b", "explained"})

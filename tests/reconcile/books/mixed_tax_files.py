@@ -108,8 +108,7 @@ def _list_files() -> Iterator[Laid]:
         yield _alike(f"r{number}_nomina.xml", cfdi("f", kind="N").encode(), NOT_FOR_US,
                      "documents of kind N are no sales, purchases or payments")  # fmt: skip
     for number in range(2):
-        yield _alike(f"s{number}_vacio.xml", b"", UNREADABLE,
-                     "the file does not begin with `<`, so it is no XML: decode it first if it is base64")  # fmt: skip
+        yield _alike(f"s{number}_vacio.xml", b"", UNREADABLE, "the file is empty")
         yield _alike(f"t{number}_acuse.xml", ACUSE.encode(), NOT_FOR_US, RECEIPT)
         packed = zipped(RCV_VENTA_202609__csv=REGISTER.encode(), RCV_VENTA_202610__csv=REGISTER.encode())
         yield _alike(f"u{number}_registros.zip", packed, NOT_FOR_US, NO_XML, NO_XML)

@@ -74,6 +74,7 @@ REFUSED = [
     (("octubre", "538", "1"), "octubre is neither a month as 2026-10 nor a year"),
     (("2026-10", "999", "1"), "there is no code 999 of such a return; there are 110, 111, 115, "),
     (("2026-10", "538", "uno"), "uno is not an amount in CLP"),
+    (("2026-10", "538", "-5"), "538 is below zero (-5)"),
     (("2026-10", "538", ""), "'' is not an amount in CLP"),
     (("", "538", "1"), "'' is neither a month as 2026-10 nor a year"),
     (("2026-10", "519", ""), "'' is no number of documents"),
@@ -144,4 +145,5 @@ def test_a_month_is_tied_out_from_all_tables(
     assert answer.exit_code == 3
     assert "open" in answer.stdout
     assert call("tie-out", "--period", "ayer").exit_code == 2
+    assert "is here yet" not in call("tie-out", "--period", "2026").stderr
     assert call("tie-out", "--period", "").exit_code == 2

@@ -69,7 +69,7 @@ def source_of(installation: Installation, session: Session, query: Query) -> Sou
     names = [connection.name for connection in query.connections]
     runs = frames.latest_runs(session, names, today=query.today, as_of=query.as_of, span=query.span, number=query.run)
     if not runs and query.name not in WITHOUT_RUN:
-        raise NoRunError("reports.no_run")
+        raise NoRunError("reports.no_run_by", day=query.as_of) if query.as_of else NoRunError("reports.no_run")
     # A clock that is behind the run, as in a demo, must not hide what the run found.
     as_of = query.as_of or max([query.today, *(run.as_of for run in runs)])
     return Source(session, runs, query, as_of, installation)

@@ -284,6 +284,8 @@ def test_an_address_that_a_list_cannot_answer_is_a_sentence(owed: Installation, 
         assert desk.get(path).status_code == 400, path
     for name in ("receivables.csv", "documents.xlsx", "payout-summary.csv"):
         assert desk.get(f"/reports/{name}?columns=currency&as_of=2020-01-01").status_code == 404, name
+    early = desk.get("/view/receivables?as_of=2020-01-01").text
+    assert "no hay una conciliación del 01-01-2020 ni de antes: elija un día posterior" in early.lower()
     identity = kept(owed, ExceptionRow)[0].id
     assert desk.get(f"/exceptions/main/{identity}?list=q%3D%2500").status_code in {200, 400}
     for number, asked in enumerate(("age_business_days=>5", "run=999", "q=%00")):

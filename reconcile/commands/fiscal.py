@@ -33,6 +33,7 @@ from reconcile.commands.files import print_files, status_of
 from reconcile.fiscal.calendar import find_levers, is_period, list_due, month_before
 from reconcile.fiscal.comparing import Tie, count_cancelled, count_missing
 from reconcile.fiscal.declared import FILE, TYPED, DeclaredError, Wish, declare, list_declared, read_file
+from reconcile.fiscal.fees import lacks_issuer
 from reconcile.fiscal.reading import read_world
 from reconcile.fiscal.tie_out import tie_out
 from reconcile.tables.fiscal import DECLARED_KEYS, REGISTER_KEYS, RegisterFile
@@ -202,6 +203,8 @@ def tie_out_command(
             missing, listed = count_missing(world.register.papers, world.xml.papers, month)
             if world.xml.is_known and missing:
                 notes.append(f"{connection.name} {month}: XML missing for {missing} of {listed}")
+            if lacks_issuer(world, month):
+                notes.append(f"{connection.name} {month}: fees are not tied: set provider_tax_id, who bills them")
             if cancelled := count_cancelled(ties):
                 notes.append(f"{connection.name} {month}: {cancelled} cancelled at the tax office, alive in your books")
             if not (YEAR.fullmatch(month) or world.register.is_known or world.xml.is_known or world.declared):

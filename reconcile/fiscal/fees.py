@@ -133,6 +133,11 @@ def rounding_limit(fee: Fee | None) -> int:
     return max(_LEAST_ROUNDING, isqrt(3 * fee.items // 4)) if fee else 0
 
 
+def lacks_issuer(world: World, period: str) -> bool:
+    """Return True if fees of a month are not tied because it is not known whose documents they must be."""
+    return not world.terms.provider_tax_id and period in world.fees
+
+
 def tie_fees(world: World, period: str) -> Iterator[Tie]:
     """Tie the fees of a month and their VAT with the provider's documents that the register has of it."""
     bills, issuer = list_bills(world), world.terms.provider_tax_id

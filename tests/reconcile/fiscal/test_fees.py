@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconcile.fiscal.comparing import Tie
-from reconcile.fiscal.fees import list_documents, tie_fees
+from reconcile.fiscal.fees import lacks_issuer, list_documents, tie_fees
 from reconcile.fiscal.tie_out import tie_out
 from reconcile.fiscal.witnesses import Fee, Paper, Said, State, Terms, World
 
@@ -75,6 +75,14 @@ def test_the_vat_of_the_fees_is_a_figure_of_its_own() -> None:
     unknown = world([bill("1", OCTOBER)], fees={OCTOBER: Fee(1190, None, 10)})
     assert find(unknown, OCTOBER, "fee_vat").verdict == "not_asked"
     assert find(unknown, OCTOBER).verdict == "closed"
+
+
+def test_fees_whose_biller_is_unknown_are_told_apart_from_none() -> None:
+    """Without the provider's tax id the fees of a month are not tied, and that can be said."""
+    unnamed = World(Terms("cl"), fees=FEES)
+    assert [*tie_fees(unnamed, OCTOBER)] == []
+    assert (lacks_issuer(unnamed, OCTOBER), lacks_issuer(unnamed, "2026-11")) == (True, False)
+    assert not lacks_issuer(world([]), OCTOBER)
 
 
 def test_a_fee_is_not_missed_before_its_months_are_whole() -> None:

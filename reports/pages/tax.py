@@ -51,7 +51,7 @@ def index() -> ResponseReturnValue:
     with desk.installation().store.reading() as session:
         found = [one for own in desk.connections() for one in _list_months(session, own)]
     months = sorted(found, key=lambda one: one.period, reverse=True)
-    return render_template("taxes.html", months=months, name_period=_name_period)
+    return render_template("taxes.html", months=months, name_period=_name_period, today=desk.today())
 
 
 def _list_months(session: Session, own: Connection) -> Iterator[Listed]:
@@ -87,7 +87,7 @@ def show(connection: str, period: str) -> ResponseReturnValue:
         missing=found.missing, cancelled=found.cancelled, has_xml=found.has_xml, knows=found.knows,
         vouchers=vouchers if any(day["total"] for day in vouchers) else [], fields=_to_fields(own, period, versions),
         versions=versions, span=_span_of(period), write=_write, may_bring=desk.reader().role.may(Role.FINANCE),
-        open_ties=[tie for tie in found.ties if tie.rest and tie.withheld is None], shown=shown,
+        open_ties=[tie for tie in found.ties if tie.rest and tie.withheld is None], shown=shown, today=today,
     )  # fmt: skip
 
 

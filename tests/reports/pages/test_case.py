@@ -87,7 +87,9 @@ def test_a_case_shows_the_payment_beside_the_documents(desk: FlaskClient) -> Non
     assert "Buscar o emitir el documento" in page
     assert "candidatos 0" in page
     assert "Este pago =HYPERLINK(&#34;http://mal.test&#34;) – 05-10-2026" in page
-    named = "Factura electrónica 1105 cl:33::1105 Comercial Ñandú, SpA 11.111.111-1 00022 20-08-2026 –"
+    named = (
+        "Factura electrónica 1105 cl:33::1105 Pago menos saldo: 0 Comercial Ñandú, SpA 11.111.111-1 00022 20-08-2026 –"
+    )
     assert f"{named} = igual que en el pago: 50.000 0" in page
 
 

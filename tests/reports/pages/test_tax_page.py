@@ -1,6 +1,7 @@
 """The page of taxes: what witnesses say of a month, what is due, and declared figures typed in."""
 
 import io
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -108,6 +109,7 @@ def test_a_month_shows_each_figure_with_its_witnesses_and_causes(reader: FlaskCl
     assert "no declarado: sin veredicto" in page
     assert "Factura electrónica 2" in page
     assert 'href="/documents/main/cl:33::2"' in reader.get(PAGE).get_data(as_text=True)
+    assert re.search(r"Plazo desde hoy, \d\d-\d\d-\d{4} ", page)
     assert "F29 por internet 20-11-2026" in page
     assert reader.get("/tax/main/2026-13").status_code == 404
     assert "Impuestos de 2026" in text_of(reader, "/tax/main/2026")

@@ -58,6 +58,8 @@ def tie_collected(world: World, period: str) -> Tie:
 def _of_payment(payment: Payment, known: AbstractSet[str]) -> Part:
     if payment.doc_key:
         cause = "period_shift" if payment.doc_key in known else "not_in_books"
+    elif payment.is_rounding:
+        cause = "rounding"
     else:
         cause = "transfer_without_document" if payment.subtype == TRANSFER else "payment_without_document"
     return Part(cause, payment.amount, payment.doc_key or payment.id, payment.vat, payment.on, payment.tax_id)

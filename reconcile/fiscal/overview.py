@@ -35,7 +35,7 @@ MOST_CAUSES = 200
 _AT_ONCE, _LOOKED_THROUGH = 5_000, 50_000
 _MONTH = len("2026-10")
 # Grows when the same rows would be shown otherwise.
-_VERSION = "2"
+_VERSION = "3"
 _OF_PROVIDER = ("version_at", "gone_at")
 # What is read of a period, and the columns that grow with a change of it, besides how many there are.
 _TABLES: Mapping[str, tuple[tuple[type[SQLModel], tuple[str, ...]], ...]] = {

@@ -26,7 +26,7 @@ from reconcile.fiscal.sales import read_sales, read_youngest
 from reconcile.fiscal.scope import Scope, find_scope, read_lines
 from reconcile.fiscal.witnesses import Complement, Fee, Paper, Payment, Said, State, Terms, World
 from reconcile.kept import chunks, extracts
-from reconcile.kept.records import last_run
+from reconcile.kept.records import last_run, read_summary
 from reconcile.rules.inputs import DISPUTE, PAYMENT_TYPES, REFUND
 from reconcile.rules.kinds import CREDIT_NOTES, EXEMPT_KINDS, KINDS
 from reconcile.tables.books import InvoiceFile, LocalInvoice
@@ -69,13 +69,17 @@ def read_world(
         register=register,
         link=link,
         xml=xml,
-        payments=list(to_payments(read_lines(session, run, scope))) if run else (),
+        payments=list(to_payments(read_lines(session, run, scope), tolerance=_read_tolerance(run))) if run else (),
         collected_as_of=run.started_at if run else None,
         fees=read_fees(session, run, connection.country.currency) if run else {},
         complements=list(_read_complements(session, connection, scope)),
         causes=list(_read_causes(session, connection, run, today, scope)) if connection.country_code == "mx" else (),
         declared=declared,
     )
+
+
+def _read_tolerance(run: Run) -> int:
+    return read_summary(run)["tolerances"].get("amount_tolerance", 0)
 
 
 def read_periods(session: Session, connection: Connection) -> set[str]:
@@ -316,14 +320,16 @@ def _rates_of(row: FiscalPayment, home: str) -> dict[str, str]:
     return {"rate": "1" if row.currency == home else row.rate, "per": per}
 
 
-def to_payments(lines: Iterable[Row]) -> Iterator[Payment]:
+def to_payments(lines: Iterable[Row], *, tolerance: int) -> Iterator[Payment]:
     """Read payments as a run applied them, each part once; what is left of one pays no document.
 
+    Where documents took the rest of it, as much as the tolerance is rounding, which may be below zero.
     An item has a line in each payout that held it, with its amount each time. A refund or a lost dispute is below zero.
     """
     seen: set[object] = set()
     rests: dict[str, Payment] = {}
     left: Counter[str] = Counter()
+    applied_of: set[str] = set()
     for row in lines:
         name, part = row["resource_id"], (row["resource_id"], row["doc_key"], row["line"])
         is_new = row["amount_signed"] is not None and name not in seen
@@ -345,11 +351,16 @@ def to_payments(lines: Iterable[Row]) -> Iterator[Payment]:
         left[name] += amount - applied
         if applied:
             seen.add(part)
+            applied_of.add(name)
             yield rests[name]._replace(
                 amount=applied, doc_key=row["doc_key"], doc_kind=row["doc_type"] or "", vat=row["vat_moved"] or 0,
                 doc_on=date.fromisoformat(row["doc_date"]) if row["doc_date"] else None,
             )  # fmt: skip
-    yield from (rest._replace(amount=left[name]) for name, rest in rests.items() if left[name])
+    yield from (
+        rest._replace(amount=left[name], is_rounding=name in applied_of and abs(left[name]) <= tolerance)
+        for name, rest in rests.items()
+        if left[name]
+    )
 
 
 def to_home(amount: int, currency: str, home: str, *, rate: str, per: str = "1") -> int | None:

@@ -90,6 +90,8 @@ class Payment(NamedTuple):
     doc_kind: str = ""
     vat: int = 0
     tax_id: str = ""
+    # Whether it is what documents within the tolerance left of a payment, or took beyond it.
+    is_rounding: bool = False
 
     @property
     def period(self) -> str:

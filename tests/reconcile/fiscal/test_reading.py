@@ -87,7 +87,19 @@ LINES = [
 @pytest.mark.parametrize(("lines", "said"), LINES)
 def test_money_counts_once(lines: list[dict[str, object]], said: list[tuple[str, int]]) -> None:
     """Each item's amount is taken once, and what goes back is below zero."""
-    assert [(payment.doc_key, payment.amount) for payment in to_payments(lines)] == said
+    assert [(payment.doc_key, payment.amount) for payment in to_payments(lines, tolerance=1)] == said
+
+
+@pytest.mark.parametrize(("amount", "rest"), [(999, (-1, True)), (1001, (1, True)), (1002, (2, False))])
+def test_what_the_tolerance_took_of_a_payment_is_rounding(amount: int, rest: tuple[int, bool]) -> None:
+    """A payment of one unit less or more than its document has it; more than that pays no document."""
+    *_, last = to_payments([line("p", amount_signed=amount, applied_amount=1000, doc_key="a")], tolerance=1)
+    assert (last.doc_key, last.amount, last.is_rounding) == ("", *rest)
+
+
+def test_a_unit_that_no_document_took_any_of_is_no_rounding() -> None:
+    """A transfer of one unit without a document still needs one."""
+    assert [one.is_rounding for one in to_payments([line("p", amount_signed=1)], tolerance=1)] == [False]
 
 
 @pytest.mark.parametrize(

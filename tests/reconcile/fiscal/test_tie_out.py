@@ -209,12 +209,14 @@ def test_money_is_tied_with_what_was_billed() -> None:
         Payment("p2", date(2026, 11, 7), "bank_transfer", 300, "b"),
         Payment("p3", date(2026, 10, 8), "credit_card", 70, "c"),
         Payment("p4", date(2026, 10, 9), "bank_transfer", 40),
+        Payment("p1", date(2026, 10, 7), "bank_transfer", -1, is_rounding=True),
     ]
     known = world(books, [], payments=payments, collected_as_of=AT)
     tie = next(tie for tie in tie_out(known, OCTOBER) if tie.figure == "collected")
     assert shown(tie) == (
-        -390, 0, "explained",
-        [("period_shift", 70), ("transfer_without_document", 40), ("period_shift", -300), ("not_collected", -200)],
+        -391, 0, "explained",
+        [("period_shift", 70), ("transfer_without_document", 40), ("rounding", -1), ("period_shift", -300),
+         ("not_collected", -200)],
     )  # fmt: skip
 
 

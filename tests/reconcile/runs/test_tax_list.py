@@ -181,7 +181,10 @@ def test_cards_by_the_model_and_transfers_in_any(  # noqa: PLR0917 - a month and
     installation: Installation, main: Connection, world: "World", tmp_path: Path, model: str, codes: list[str],
     vouchers: str,
 ) -> None:  # fmt: skip
-    """A boleta beside the voucher of a card is doubled unless boletas are the model; a transfer needs a document."""
+    """A boleta beside the voucher of a card is doubled unless boletas are the model; a transfer needs a document.
+
+    One that came a peso short of its invoice has it.
+    """
     modelled = main.model_copy(update={"voucher_model": model})
     world.keep(
         InvoiceFile(connection="main", sha256="0" * 64, name="b.csv", imported_at=AT, rows=1, added=1, changed=0)
@@ -191,6 +194,8 @@ def test_cards_by_the_model_and_transfers_in_any(  # noqa: PLR0917 - a month and
     named = {"metadata": {"doc_type": "39", "folio": "5"}}
     world.payment("pi_card", 1190, subtype="credit_card", body=named, **at)
     world.payment("pi_bare", 700, subtype="bank_transfer", **at)
+    world.invoice("6", 1190, issue_date=date(2026, 9, 30), net=1000, vat=190)
+    world.payment("pi_short", 1189, subtype="bank_transfer", body={"metadata": {"doc_type": "33", "folio": "6"}}, **at)
     world.complete(datetime(2026, 11, 21, 12, tzinfo=UTC))
     summary = tmp_path / "RCV_RESUMEN_VENTA_202610.csv"
     summary.write_text(
@@ -203,4 +208,5 @@ def test_cards_by_the_model_and_transfers_in_any(  # noqa: PLR0917 - a month and
         rows = session.exec(select(ExceptionRow).where(col(ExceptionRow.code).in_(OF_TAX))).all()
         found = tie_out(read_world(session, modelled, today=date(2026, 11, 20), periods=["2026-10"]), "2026-10")
     assert sorted({row.code for row in rows}) == codes
+    assert [row.resource_id for row in rows if row.code == "PAYMENT_NO_DOC_TRANSFER"] == ["pi_bare"]
     assert [f"{tie.a.amount} {tie.rest} {tie.verdict}" for tie in found if tie.figure == "vouchers"] == [vouchers]

@@ -14,6 +14,8 @@ from reconcile.fiscal.witnesses import Paper, State, Witness
 # The VAT of a document may be rounded by one unit otherwise than the register does, and so may a sum of many.
 _ROUNDING = 1
 _MOST_GROUPS = 6
+# Both witnesses have the document, with other amounts.
+_OF_AMOUNTS = frozenset({"amount_differs", "tax_split_differs", "rounding"})
 
 
 class Verdict(StrEnum):
@@ -128,18 +130,33 @@ def _explain(a: Paper | None, b: Paper | None, figure: Figure, period: str) -> I
         return
     if not left:
         if a and b and in_a and in_b and a.total != b.total:
-            yield _part("amount_differs", 0, paper)
+            yield _differ("amount_differs", 0, a, b)
         return
     if a and b and worth(a, figure) and worth(b, figure) and a.period != b.period:
         shifted = worth(a, figure) if period == a.period else -worth(a, figure)
         yield _part("period_shift", shifted, paper)
         left -= shifted
     if left:
-        yield _part(_name_cause(a, b), left, paper)
+        cause = _name_cause(a, b)
+        yield _differ(cause, left, a, b) if a and b and cause in _OF_AMOUNTS else _part(cause, left, paper)
 
 
 def _part(cause: str, amount: int, paper: Paper) -> Part:
     return Part(cause, amount, paper.key, paper.vat, paper.on, paper.tax_id)
+
+
+def _differ(cause: str, amount: int, a: Paper, b: Paper) -> Part:
+    """Return a cause of a document that both know with other amounts: on their difference alone VAT depends.
+
+    Where the register states totals alone, it is the share of the difference in the VAT of the books.
+    """
+    tax = abs(a.vat - b.vat) if b.is_split else share(a.vat, abs(a.total - b.total), a.total)
+    return _part(cause, amount, a)._replace(tax=tax)
+
+
+def share(figure: int, part: int, whole: int) -> int:
+    """Return the share of a figure that a part has in a whole, half up; none of nothing."""
+    return (2 * figure * part + whole) // (2 * whole) if whole else 0
 
 
 def _name_cause(a: Paper | None, b: Paper | None) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 from consumer.facts.money import split_amount
 from reconcile.books.vat_rates import EXEMPT, GENERAL, RateSum
-from reconcile.fiscal.comparing import Part, Side, Tie, Verdict, explain_declared
+from reconcile.fiscal.comparing import Part, Side, Tie, Verdict, explain_declared, share
 from reconcile.fiscal.facts import Measure, facts_of
 from reconcile.fiscal.witnesses import Complement, Figures, Paper, Payment, Said, State, Witness, World
 
@@ -143,7 +143,7 @@ def _share_payments(
             before = so_far.get(key, 0)
             after = so_far[key] = before + amount
             whole, figure = paper.vat if is_tax else paper.total, measure(paper, of)
-            amount = _share(figure, after, whole) - _share(figure, before, whole)
+            amount = share(figure, after, whole) - share(figure, before, whole)
         elif of.rate not in {"", GENERAL}:
             continue
         if key and amount:
@@ -160,11 +160,7 @@ def _lacks_tax(world: World, papers: Mapping[str, Paper], period: str, of: Measu
         unsplit = {paper.key for paper in world.books.papers if not paper.is_split}
         return any(one.doc_key in unsplit for one in unread)
     percent = int(GENERAL)
-    return any(abs(one.vat - _share(percent, one.amount, 100 + percent)) > _ROUNDING for one in unread)
-
-
-def _share(figure: int, part: int, whole: int) -> int:
-    return (2 * figure * part + whole) // (2 * whole) if whole else 0
+    return any(abs(one.vat - share(percent, one.amount, 100 + percent)) > _ROUNDING for one in unread)
 
 
 def tie_creditable(world: World, period: str) -> Iterator[Tie]:

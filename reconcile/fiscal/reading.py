@@ -244,7 +244,7 @@ def _to_paper(row: RegisterRow, days: Mapping[str, date | None]) -> Paper:
         vat=row.vat or 0, total=row.total, on=row.issue_date,
         state=_STATES.get(row.state, State.WAITING),
         tax_id=row.receiver_tax_id if row.side == "sales" else row.issuer_tax_id, is_sum=row.count is not None,
-        ref_key=ref_key, ref_on=days.get(ref_key),
+        ref_key=ref_key, ref_on=days.get(ref_key), is_split=row.vat is not None,
     )  # fmt: skip
 
 

@@ -64,6 +64,22 @@ def test_each_difference_of_a_document_has_its_cause(
     assert [(part.cause, part.amount) for part in parts] == said
 
 
+@pytest.mark.parametrize(
+    ("theirs", "tax"),
+    [
+        (paper("a", 245_580, total=1_532_895), 1_000),
+        (paper("a", 244_579, total=1_531_895), 1),
+        (paper("a", 0, total=1_520_181, is_split=False), 1_870),
+        (paper("a", 244_580, state=State.CANCELLED, total=1_531_895), 244_580),
+    ],
+)
+def test_vat_depends_on_what_differs(theirs: Paper, tax: int) -> None:
+    """Where both witnesses know a document that is the difference of its VAT, or the share of it in a total."""
+    ours = paper("a", 244_580, total=1_531_895)
+    (part,) = compare([ours], [theirs], DEBIT, OCTOBER)
+    assert part.tax == tax
+
+
 AMOUNTS = st.integers(min_value=0, max_value=10**9)
 MADE = st.tuples(
     st.sampled_from("abcdefgh"),

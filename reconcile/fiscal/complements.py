@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
@@ -18,7 +19,7 @@ _DUE_DAY = next(duty.day for duty in _MEXICO.duties if duty.code == "complements
 
 
 class State(StrEnum):
-    """How the complement of a payment stands; `UNKNOWN` is overdue, and no XML as young as its due day is here."""
+    """How the complement of a payment stands; `UNKNOWN` is overdue, and the tax office's list does not prove it."""
 
     TO_ISSUE = "to_issue"
     MISSING = "missing"
@@ -66,6 +67,19 @@ class Collected(NamedTuple):
         """Return whether this is the operation's number, however it is written."""
         name = normalize(operation)
         return bool(name) and name in {normalize(self.tracking_key), normalize(self.reference)}
+
+
+class Listing(NamedTuple):
+    """The tax office's list: when each month of sales was asked for, and whose complements it has without XML here."""
+
+    asked_on: Mapping[str, date]
+    unread: AbstractSet[str] = frozenset()
+
+    def proves_absence(self, customer: str, paid_on: date) -> bool:
+        """Return True if a complement in time would be known: every month up to its due day was asked for after it."""
+        due_on = due_day(paid_on)
+        whole, last = (self.asked_on.get(f"{on:%Y-%m}", date.min) for on in (paid_on, due_on))
+        return whole >= due_on.replace(day=1) and last > due_on and customer not in self.unread
 
 
 class Break(StrEnum):
@@ -243,8 +257,8 @@ def _has_day(payment: Collected, one: Issued) -> bool:
     return payment.at.date() == one.paid_at.date()
 
 
-def plan_complements(sales: Sequence[Sale], *, today: date, known_until: date | None) -> Iterator[Complement]:
-    """Yield a row for each payment of a deferred invoice; `known_until` is the day of the youngest XML that is here."""
+def plan_complements(sales: Sequence[Sale], *, today: date, listing: Listing) -> Iterator[Complement]:
+    """Yield a row for each payment of a deferred invoice."""
     for sale in sales:
         if sale.invoice.method != DEFERRED:
             continue
@@ -263,7 +277,8 @@ def plan_complements(sales: Sequence[Sale], *, today: date, known_until: date | 
             number += 1
             state = State.TO_ISSUE
             if today > due_on:
-                state = State.MISSING if known_until is not None and known_until > due_on else State.UNKNOWN
+                is_proven = listing.proves_absence(sale.invoice.tax_id, payment.at.date())
+                state = State.MISSING if is_proven else State.UNKNOWN
             yield Complement(sale.invoice, payment, number, balance, due_on, state)
             balance -= payment.paid
 
@@ -292,10 +307,10 @@ def _compare(payment: Collected, one: Issued, instalment: int, before: int) -> I
     yield from (name for name, (ours, theirs) in pairs.items() if ours != theirs)
 
 
-def find_causes(sales: Sequence[Sale], *, today: date, known_until: date | None) -> Iterator[Cause]:
+def find_causes(sales: Sequence[Sale], *, today: date, listing: Listing) -> Iterator[Cause]:
     """Yield every cause of complements and of payment forms, in the order of the invoices."""
     planned = defaultdict(list)
-    for row in plan_complements(sales, today=today, known_until=known_until):
+    for row in plan_complements(sales, today=today, listing=listing):
         planned[row.invoice.key].append(row)
     for sale in sales:
         if sale.invoice.method == AT_ONCE:

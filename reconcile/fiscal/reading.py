@@ -22,7 +22,7 @@ from reconcile.fiscal.complements import Cause, find_causes
 from reconcile.fiscal.declared import read_declared
 from reconcile.fiscal.link import drop_sums, read_link, read_linked_periods, to_plain_tax_id
 from reconcile.fiscal.notes import NotePart, read_notes
-from reconcile.fiscal.sales import read_sales, read_youngest
+from reconcile.fiscal.sales import read_listing, read_sales
 from reconcile.fiscal.scope import Scope, find_scope, read_lines
 from reconcile.fiscal.witnesses import Complement, Fee, Paper, Payment, Said, State, Terms, World
 from reconcile.kept import chunks, extracts
@@ -73,7 +73,9 @@ def read_world(
         collected_as_of=run.started_at if run else None,
         fees=read_fees(session, run, connection.country.currency) if run else {},
         complements=list(_read_complements(session, connection, scope)),
-        causes=list(_read_causes(session, connection, run, today, scope)) if connection.country_code == "mx" else (),
+        causes=list(_read_causes(session, connection, run, register, today, scope))
+        if connection.country_code == "mx"
+        else (),
         declared=declared,
     )
 
@@ -289,10 +291,13 @@ def _bring_home(text: str, currency: str, home: str, *, rate: str, per: str = "1
 
 
 def _read_causes(
-    session: Session, connection: Connection, run: Run | None, today: date, scope: Scope
+    session: Session, connection: Connection, run: Run | None, register: Said, today: date, scope: Scope
 ) -> Iterator[Cause]:  # fmt: skip
+    if connection.country_code != "mx":
+        return iter(())
     sales = read_sales(session, connection, run, scope)
-    return find_causes(sales, today=today, known_until=read_youngest(session, connection))
+    listing = read_listing(session, connection, register.months or {}, scope.months)
+    return find_causes(sales, today=today, listing=listing)
 
 
 def _read_complements(session: Session, connection: Connection, scope: Scope) -> Iterator[Complement]:

@@ -1,16 +1,18 @@
 """What complements are made from: invoices of XML and books, the payments that paid them, and complements issued."""
 
-from collections.abc import Collection, Iterator, Sequence
-from datetime import date, datetime
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
+from consumer.facts.clock import local_date
 from consumer.facts.installation import Connection
 from consumer.facts.meaning import read_json
 from consumer.facts.store import among, batches
 from consumer.facts.tables.provider import PaymentIntent
+from reconcile.books.register_files import read_rows
 from reconcile.fiscal.complements import (
     AT_ONCE,
     DEFERRED,
@@ -19,9 +21,11 @@ from reconcile.fiscal.complements import (
     Collected,
     Invoice,
     Issued,
+    Listing,
     Sale,
     join_sales,
 )
+from reconcile.fiscal.fees import add_months
 from reconcile.fiscal.notes import read_notes
 from reconcile.fiscal.scope import Scope
 from reconcile.kept import chunks
@@ -30,7 +34,7 @@ from reconcile.rules.inputs import PAYMENT_TYPES
 from reconcile.rules.kinds import VOID_STATES
 from reconcile.rules.names import normalize
 from reconcile.tables.books import LocalInvoice
-from reconcile.tables.fiscal import FiscalDocument, FiscalPayment
+from reconcile.tables.fiscal import FiscalDocument, FiscalPayment, RegisterRow
 from reconcile.tables.runs import Run
 
 _INCOME, _PAYMENT, _VALID, _ISSUED = "I", "P", "valid", "issued"
@@ -56,10 +60,19 @@ def read_sales(session: Session, connection: Connection, run: Run | None, scope:
     return join_sales(chosen, payments, issued, read_notes(session, connection.name, scope.keys))
 
 
-def read_youngest(session: Session, connection: Connection) -> date | None:
-    """Return the day of the youngest XML that the merchant issued; what is due after it may only not be here yet."""
-    mine = (col(FiscalDocument.connection) == connection.name, col(FiscalDocument.direction) == _ISSUED)
-    return session.scalar(sa.select(sa.func.max(col(FiscalDocument.issue_date))).where(*mine))
+def read_listing(
+    session: Session, connection: Connection, asked: Mapping[tuple[str, str], datetime], months: Collection[str] | None
+) -> Listing:
+    """Return what the tax office's list proves of complements due in some months, or in all."""
+    days = {period: local_date(at, connection.country.zone) for (side, period), at in asked.items() if side == "sales"}
+    stated = [col(RegisterRow.kind) == _PAYMENT, col(RegisterRow.side) == "sales"]
+    if months is not None:
+        stated.append(col(RegisterRow.period).in_({*months, *(add_months(month, -1) for month in months)}))
+    rows = [row for row in read_rows(session, connection.name, *stated) if row.state == "vigente"]
+    mine = (col(FiscalDocument.connection) == connection.name, col(FiscalDocument.kind) == _PAYMENT)
+    query = sa.select(col(FiscalDocument.uuid)).where(*mine)
+    here = set(session.scalars(query.where(among(session, FiscalDocument.uuid, {row.uuid for row in rows}))))
+    return Listing(days, frozenset(row.receiver_tax_id for row in rows if row.uuid not in here))
 
 
 def _read_documents(session: Session, connection: Connection, scope: Scope) -> Iterator[FiscalDocument]:

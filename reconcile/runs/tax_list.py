@@ -108,7 +108,7 @@ def _judge(session: Session, connection: Connection, as_of: date) -> _Judged:
     rectified = sorted(find_rectified(session, connection) & months)
     found += [_Cause(Code.F29_RECTIFIED, None, month, _RETURN, Part("", 0)) for month in rectified]
     places = {(tie.period, tie.figure, _is_declared(tie)) for tie in ties if _has_verdict(tie)}
-    if country == "mx" and world.xml.is_known:
+    if country == "mx" and (world.xml.is_known or world.register.is_known):
         places |= {(month, _COMPLEMENTS, False) for month in due}
     names = dict(_read_names(session, connection.name, {cause.part.doc_key for cause in found}))
     findings = _merge_alike(_to_finding(cause, names, connection.country.currency) for cause in found)

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from reconcile.fiscal.complements import Complement, plan_complements
-from reconcile.fiscal.sales import read_sales, read_youngest
+from reconcile.fiscal.reading import read_months
+from reconcile.fiscal.sales import read_listing, read_sales
 from reconcile.fiscal.scope import Scope
 from reports.queries.query import Source
 from reports.shapes.spans import Row
@@ -18,8 +19,9 @@ def complement_rows(source: Source) -> Iterator[Row]:
         if connection.country_code != _COUNTRY:
             continue
         sales = read_sales(source.session, connection, runs.get(connection.name), Scope())
-        youngest = read_youngest(source.session, connection)
-        for row in plan_complements(sales, today=source.as_of, known_until=youngest):
+        months, _ = read_months(source.session, connection.name)
+        listing = read_listing(source.session, connection, months, None)
+        for row in plan_complements(sales, today=source.as_of, listing=listing):
             if source.query.span.holds(row.due_on):
                 yield {**_to_row(row), "connection": connection.name}
 

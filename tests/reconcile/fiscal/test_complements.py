@@ -11,6 +11,7 @@ from reconcile.fiscal.complements import (
     Collected,
     Invoice,
     Issued,
+    Listing,
     State,
     due_day,
     find_causes,
@@ -22,6 +23,7 @@ from sandbox.scenarios import build
 START = datetime(2026, 10, 1, 3, tzinfo=UTC)
 ZONE = ZoneInfo("America/Mexico_City")
 TODAY = date(2026, 9, 29)
+LISTED = Listing({f"2026-{month:02}": TODAY for month in range(1, 13)})
 SALE = Invoice("mx:uuid:a", "a", "A", "1", "XAX010101AAA", "MXN", 116_00, 16_00, "PPD", "99", date(2026, 8, 3))
 COMPLEMENT_CAUSES = {"rep_missing", "rep_late", "rep_on_pue", "rep_duplicate", "rep_chain_broken", "ppd_form_not_99",
                      "payment_form_wrong"}  # fmt: skip
@@ -43,7 +45,7 @@ def test_rows_to_stamp_continue_the_chain_that_was_issued() -> None:
     """Each payment without a complement gets the next instalment and the balance the payments before it left."""
     payments = [paid("pi_1", 5, 50_00), paid("pi_2", 12, 30_00), paid("pi_3", 20, 36_00)]
     sales = join_sales([SALE], payments, [said("p1", 5, 50_00)])
-    rows = list(plan_complements(sales, today=date(2026, 9, 5), known_until=date(2026, 9, 1)))
+    rows = list(plan_complements(sales, today=date(2026, 9, 5), listing=LISTED))
     assert [(row.payment.payment_id, row.instalment, row.before, row.after, row.state) for row in rows] == [
         ("pi_1", 1, 116_00, 66_00, State.ISSUED),
         ("pi_2", 2, 66_00, 36_00, State.TO_ISSUE),
@@ -53,21 +55,27 @@ def test_rows_to_stamp_continue_the_chain_that_was_issued() -> None:
 
 
 @pytest.mark.parametrize(
-    ("today", "known_until", "state"),
+    ("today", "asked", "unread", "state"),
     [
-        (date(2026, 9, 5), date(2026, 9, 30), State.TO_ISSUE),
-        (date(2026, 9, 6), date(2026, 9, 6), State.MISSING),
-        (date(2026, 9, 6), date(2026, 9, 5), State.UNKNOWN),
-        (date(2026, 9, 6), None, State.UNKNOWN),
+        (5, {"2026-08": 9, "2026-09": 9}, "", State.TO_ISSUE),
+        (9, {"2026-08": 1, "2026-09": 6}, "", State.MISSING),
+        (9, {"2026-08": 1, "2026-09": 5}, "", State.UNKNOWN),
+        (9, {"2026-09": 9}, "", State.UNKNOWN),
+        (9, {"2026-08": 9}, "", State.UNKNOWN),
+        (9, {}, "", State.UNKNOWN),
+        (9, {"2026-08": 9, "2026-09": 9}, "its own", State.UNKNOWN),
+        (9, {"2026-08": 9, "2026-09": 9}, "another", State.MISSING),
     ],
 )
-def test_absence_is_said_only_where_younger_papers_are_here(
-    today: date, known_until: date | None, state: State
+def test_absence_is_said_only_where_the_list_proves_it(
+    today: int, asked: dict[str, int], unread: str, state: State
 ) -> None:
-    """A complement is missing after its due day, and only if XML issued after that day is known."""
-    sales = join_sales([SALE], [paid("pi_1", 5, 116_00)], [])
-    assert [row.state for row in plan_complements(sales, today=today, known_until=known_until)] == [state]
-    causes = [cause.code for cause in find_causes(sales, today=today, known_until=known_until)]
+    """A complement is missing where the lists of its months came after its due day and hold none that may be it."""
+    sales, on = join_sales([SALE], [paid("pi_1", 5, 116_00)], []), date(2026, 9, today)
+    unread = SALE.tax_id if unread == "its own" else unread
+    listing = Listing({month: date(2026, 9, day) for month, day in asked.items()}, frozenset({unread}))
+    assert [row.state for row in plan_complements(sales, today=on, listing=listing)] == [state]
+    causes = [cause.code for cause in find_causes(sales, today=on, listing=listing)]
     assert causes == (["rep_missing"] if state is State.MISSING else [])
 
 
@@ -75,12 +83,12 @@ def test_a_complement_is_compared_field_by_field() -> None:
     """Day, form, sum and balances that differ are named; an operation only one of them states is not."""
     one = said("p1", 6, 40_00, operation="MX1", form="31", instalment=2)
     sales = join_sales([SALE], [paid("pi_1", 5, 50_00, operation="mx1 ")], [one])
-    (row,) = plan_complements(sales, today=TODAY, known_until=TODAY)
+    (row,) = plan_complements(sales, today=TODAY, listing=LISTED)
     assert row.state is State.DIFFERS
     assert row.differing == ("paid_at_local", "payment_form", "instalment_number", "paid", "balance_after")
     assert row.difference == -10_00
     (row,) = plan_complements(join_sales([SALE], [paid("pi_1", 6, 40_00)], [said("p1", 6, 40_00, operation="MX1")]),
-                              today=TODAY, known_until=TODAY)  # fmt: skip
+                              today=TODAY, listing=LISTED)  # fmt: skip
     assert row.state is State.ISSUED
 
 
@@ -88,7 +96,7 @@ def test_operations_decide_before_days_and_sums() -> None:
     """Two payments of one day and sum get the complements that name their operations."""
     payments = [paid("pi_1", 5, 58_00, operation="K1"), paid("pi_2", 5, 58_00, operation="K2")]
     issued = [said("p2", 5, 58_00, operation="K2"), said("p1", 5, 58_00, operation="K1", instalment=2, before=58_00)]
-    rows = plan_complements(join_sales([SALE], payments, issued), today=TODAY, known_until=TODAY)
+    rows = plan_complements(join_sales([SALE], payments, issued), today=TODAY, listing=LISTED)
     assert {row.payment.payment_id: row.issued[0].doc_key for row in rows} == {"pi_1": "p1", "pi_2": "p2"}
 
 
@@ -97,20 +105,20 @@ def test_the_tracking_key_of_the_transfer_is_the_operation() -> None:
     payment = paid("pi_1", 5, 58_00, operation="REF-1")._replace(tracking_key="MBAN 0100")
     for operation in ("mban0100", "ref1"):
         sales = join_sales([SALE], [payment], [said("p1", 9, 40_00), said("p2", 9, 58_00, operation=operation)])
-        (row,) = plan_complements(sales, today=TODAY, known_until=TODAY)
+        (row,) = plan_complements(sales, today=TODAY, listing=LISTED)
         assert (row.issued[0].doc_key, row.payment.operation) == ("p2", "MBAN 0100")
         assert "operation_number" not in row.differing
     (row,) = plan_complements(join_sales([SALE], [payment], [said("p1", 5, 58_00, operation="OTHER")]),
-                              today=TODAY, known_until=TODAY)  # fmt: skip
+                              today=TODAY, listing=LISTED)  # fmt: skip
     assert "operation_number" in row.differing
 
 
 def test_a_complement_of_money_paid_elsewhere_is_no_trouble() -> None:
     """A complement without a payment here keeps its place in the chain and is no cause."""
     sales = join_sales([SALE], [paid("pi_2", 20, 66_00)], [said("p1", 5, 50_00)])
-    (row,) = plan_complements(sales, today=date(2026, 9, 1), known_until=TODAY)
+    (row,) = plan_complements(sales, today=date(2026, 9, 1), listing=LISTED)
     assert (row.instalment, row.before, row.after) == (2, 66_00, 0)
-    assert list(find_causes(sales, today=date(2026, 9, 1), known_until=TODAY)) == []
+    assert list(find_causes(sales, today=date(2026, 9, 1), listing=LISTED)) == []
 
 
 def test_due_days_are_the_fifth_of_the_next_month() -> None:
@@ -142,7 +150,7 @@ def test_no_planted_cause_is_missed_and_none_is_false(seed: int) -> None:
                   one.get("reference_id") or "", one["amount"], one["amount"])
         for name, one in intents.items() if name in keys
     ]  # fmt: skip
-    found = find_causes(join_sales(invoices, payments, issued), today=TODAY, known_until=TODAY)
+    found = find_causes(join_sales(invoices, payments, issued), today=TODAY, listing=LISTED)
     planted = [row for row in world.truth(START) if row.kind == "tax_cause" and row.outcome in COMPLEMENT_CAUSES]
     assert Counter((one.code, one.doc_key, one.amount) for one in found) == Counter(
         (row.outcome, row.id, row.amount_at_risk) for row in planted

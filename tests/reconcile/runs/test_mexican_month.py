@@ -21,6 +21,7 @@ from reconcile.fiscal.reading import read_world
 from reconcile.fiscal.tie_out import tie_out
 from reconcile.rules.outcomes import OF_TAX
 from reconcile.runs.run import run
+from reconcile.runs.tax_list import list_tax
 from reconcile.tables.desk import ExceptionRow
 from tests.merchant import settings_of
 from tests.reconcile.books.tax_texts import CUSTOMER, MERCHANT, PPD, STAMP, UUIDS, cfdi, complement
@@ -91,12 +92,15 @@ def month(mexican: Callable[..., Installation], world: "World", tmp_path: Path) 
     return installation
 
 
-def bring_list(installation: Installation, folder: Path) -> None:
+def bring_list(installation: Installation, folder: Path, *unread: str) -> None:
     rows = [
         ROW.format(uuid=UUIDS[letter], issuer=MERCHANT, receiver=CUSTOMER, total=total, kind="I")
         for letter, total in TOTALS.items()
     ]
     rows.append(ROW.format(uuid=UUIDS["d"], issuer=MERCHANT, receiver=CUSTOMER, total=0, kind="P"))
+    rows += [ROW.format(uuid=uuid, issuer=MERCHANT, receiver=CUSTOMER, total=0, kind="P") for uuid in unread]
+    later = ROW.format(uuid=LATER, issuer=MERCHANT, receiver=CUSTOMER, total=1160, kind="I")
+    rows.append(later.replace("2026-10-05", "2026-11-09"))
     file = folder / "1_01.txt"
     file.write_text(LIST + "".join(rows), encoding="utf-8", newline="")
     assert import_register(installation, installation.settings.connection("main"), file, at=LISTED_AT).accepted
@@ -145,6 +149,14 @@ def test_what_is_wrong_is_on_the_work_list_once(month: Installation) -> None:
         ("REP_MISSING", "high", "b", 8000),
         ("SII_MISSING", "high", "7", 16000),
     ]
+
+
+def test_a_complement_that_is_listed_without_its_xml_may_be_the_one(month: Installation, tmp_path: Path) -> None:
+    """Once the list has one of that customer whose XML is not here, no complement of the customer is called missing."""
+    bring_list(month, tmp_path, UUIDS["a"].replace("a", "8"))
+    list_tax(month, month.settings.connection("main"), run_id="r" * 16, as_of=AS_OF)
+    found = [(code, subject) for code, _, subject, _ in listed(month)]
+    assert found == [("PUE_PAID_LATER", "9"), ("PUE_PAID_LATER", "f"), ("SII_MISSING", "7")]
 
 
 def test_income_is_tied_with_the_return_and_the_year_so_far(

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from cuadre import Commands
-from reconcile.tables.fiscal import FiscalDocument, FiscalPayment
+from reconcile.tables.fiscal import FiscalDocument, FiscalPayment, RegisterFile
 from tests.merchant import settings_of
 from tests.reconcile.conftest import NOON, World
 
@@ -51,13 +51,19 @@ def complement(world: World, paid: int) -> None:
 
 
 def test_each_payment_of_a_deferred_invoice_is_a_row(mexican: Installation) -> None:
-    """What was issued is compared, what was not is missing once younger XML is here; Spanish files say so in words."""
+    """What was issued is compared, what was not is missing once the lists prove it; Spanish files say so in words."""
     world = World(mexican.store)
     for number, total, reference in ((1, 116_00, "MX9"), (2, 232_00, None)):
         uuid = invoice(world, number, total)
         body = {"metadata": {"uuid": uuid}, "reference_id": reference}
         world.payment(f"pi_{number}", total, currency="MXN", body=body)
     complement(world, 116_00)
+    world.keep(
+        RegisterFile(
+            connection="main", sha256="1" * 64, name="1_01.txt", side="sales", section="metadata",
+            period="2026-09 2026-10", as_of=datetime(2026, 10, 8, 15, tzinfo=UTC), imported_at=NOON, rows=0,
+        )
+    )  # fmt: skip
     world.complete(datetime(2026, 10, 10, 6, tzinfo=UTC))
     asked = (["reconcile", "--as-of", "2026-10-09"], ["report", "payment-complements", "--out", "-"])
     for words in asked:

@@ -32,6 +32,7 @@ from reports.queries.asking import AskedError, fold
 from reports.queries.listing import Listing, Wanted
 from reports.queries.query import Query, calendars_of
 from reports.queries.standing import ExceptionFilter
+from reports.shapes import build
 from reports.shapes.build import Report, to_table
 from reports.shapes.definitions import definition_of
 from reports.shapes.spans import Row
@@ -152,7 +153,7 @@ def find_neighbours(connection: str, exception_id: str) -> Near:
 
 
 def make_shown() -> Report:
-    """Make a report of the exceptions that are asked for, in the order of their page."""
+    """Make a report of the exceptions that are asked for, in the order and with the ages of their page."""
     asked, found = read()
     listing, own = standing.work_list(asked), desk.installation()
     with own.store.reading() as session:
@@ -161,10 +162,23 @@ def make_shown() -> Report:
         query = Query(listing.name, desk.connections(), desk.today())
         source = catalogue.source_of(own, session, query)
         shown = listings.ask(session, listing, found).with_only_columns(*core_of(ExceptionRow).columns)
-        aged = catalogue.age_exceptions(source, frames.exception_rows(session, shown))
+        day_of = {run.connection: run.as_of for run in desk.runs_now(session, desk.names())}
+        aged = (
+            one
+            for row in frames.exception_rows(session, shown)
+            for one in build.exceptions(
+                [row], source.calendars, as_of=row["resolved_on"] or day_of.get(row["connection"], source.as_of)
+            )
+        )
         definition = replace(definition_of(listing.name), sort=())
         table = to_table(definition, aged, currency=lambda row: str(row["currency"]))
-    return Report(definition, table, query.span, source.as_of, facts=catalogue.facts_of(query, source.runs))
+    return Report(
+        definition,
+        table,
+        query.span,
+        max(day_of.values(), default=source.as_of),
+        facts=catalogue.facts_of(query, source.runs),
+    )
 
 
 def _owner() -> str | None:

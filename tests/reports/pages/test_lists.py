@@ -15,7 +15,7 @@ from sqlmodel import col
 from consumer.facts.columns import to_columns
 from consumer.facts.installation import Installation
 from reconcile.tables.desk import ExceptionRow
-from reconcile.tables.runs import ResultChunk
+from reconcile.tables.runs import ResultChunk, Run
 from reports.access.people import Role, add_user, to_user
 from reports.making import columnar
 from reports.queries.asking import Asked
@@ -180,6 +180,19 @@ def test_the_json_below_a_list_has_what_is_shown(desk: FlaskClient) -> None:
     assert follow("/bank?state=explained&columns=bank_day")["data"] == [{"bank_day": "2026-10-06"}]
     assert follow("/operation/runs?columns=number")["data"] == [{"number": "r0042"}]
     assert desk.get("/api/v1/receivables?columns=doc_key&nothing=1").status_code == 400
+
+
+def test_the_files_of_exceptions_have_the_ages_of_the_page(reconciled: Installation, desk: FlaskClient) -> None:
+    """A run of an earlier day than the clock gives the page, its CSV and its JSON one age in bank days."""
+    with reconciled.store.transaction() as session:
+        session.execute(sa.update(Run).values(as_of=date(2026, 10, 7)))
+        session.execute(sa.update(ExceptionRow).values(fact_on=date(2026, 10, 1)))
+    asked = "customer=pana&sort=due&columns=subject,age_business_days"
+    ages = re.findall(r'<td class="n">(\d+)</td>', desk.get(f"/exceptions?{asked}").text)
+    taken = [line.rsplit(",", 1)[1] for line in desk.get(f"/reports/exceptions.csv?{asked}").text.splitlines()[1:]]
+    found = desk.get(f"/api/v1/exceptions?{asked}").get_json()
+    said = [row["age_business_days"] for row in found["data"]]
+    assert (ages, taken, said, found["as_of"]) == (["4", "4"], ["4", "4"], [4, 4], "2026-10-07")
 
 
 def test_columns_and_rows_are_remembered_for_one_person(

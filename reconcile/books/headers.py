@@ -116,6 +116,8 @@ SYNONYMS: Vocabulary = {
     "voided": ("anulada", "anulado"),
     "other_tax": (), "withheld": (), "discount": (),
 }  # fmt: skip
+# Begins what a mapping says of a field that has no column: its text in every row.
+FIXED = "="
 # What a column is that only the sum of a total's parts is checked with.
 PART = "part"
 # What each does to a total.
@@ -143,6 +145,8 @@ class Header:
     at: dict[str, int]
     names: dict[str, str]
     cells: int
+    # Fields that a mapping gives the same text in every row.
+    fixed: Mapping[str, str]
 
     def cell(self, row: Row, field: str) -> str:
         """Text of one field in one row, empty where the file has no such column."""
@@ -150,6 +154,8 @@ class Header:
 
     def raw(self, row: Row, field: str) -> Cell:
         """One cell as the file has it: a spreadsheet's dates and numbers are no text."""
+        if field in self.fixed:
+            return self.fixed[field]
         index = self.at.get(field)
         return row.cells[index] if index is not None and index < len(row.cells) else ""
 
@@ -214,6 +220,7 @@ def find_header(
     holds: Callable[[Header], bool] | None = None,
 ) -> Header | None:
     """The first row that holds at least so many known names, and what its reader cannot do without."""
+    least -= sum(text.startswith(FIXED) for text in mapping.values())
     for row in rows:
         if len(row.cells) < least or row.is_blank:
             continue
@@ -228,7 +235,10 @@ def _to_header(row: Row, mapping: Mapping[str, str], words: Vocabulary) -> Heade
     plain = [readings_of(name)[0] for name in names]
     apart = [readings_of(name)[1] for name in names]
     found: dict[str, int] = {}
+    fixed = {field: text[1:].strip() for field, text in mapping.items() if text.startswith(FIXED)}
     for field in words:
+        if field in fixed:
+            continue
         if field in mapping:
             wanted = normalise(mapping[field])
             # A field that a mapping leaves empty has no column, even if one bears its usual name.
@@ -241,7 +251,8 @@ def _to_header(row: Row, mapping: Mapping[str, str], words: Vocabulary) -> Heade
         found |= _find_more_vat(names, apart, found)
     filled = [index for index, name in enumerate(names) if name]
     columns = tuple(names[: filled[-1] + 1])
-    return Header(row.line, columns, found, {field: names[index] for field, index in found.items()}, len(names))
+    own = {field: names[index] for field, index in found.items()}
+    return Header(row.line, columns, found, own, len(names), fixed)
 
 
 def _find_more_vat(names: Sequence[str], apart: Sequence[str], found: Mapping[str, int]) -> dict[str, int]:
@@ -273,7 +284,7 @@ def leave_row_count_out(rows: Sequence[Row], header: Header) -> Header:
 
 
 def read_mapping(installation: Installation, name: str, *, words: Vocabulary = SYNONYMS) -> dict[str, str]:
-    """Read a saved mapping: a TOML file whose lines say `field = "name of the column"`."""
+    """Read a saved mapping: a TOML file whose lines say `field = "name of the column"`, or `"=text"` for every row."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name):
         raise MappingError("books.bad_mapping_name", name=name)
     shared_files.agree(installation)
@@ -287,7 +298,7 @@ def read_mapping(installation: Installation, name: str, *, words: Vocabulary = S
     for field, column in values.items():
         if field not in words:
             raise MappingError("books.mapping_unknown_field", file=path.name, field=field, fields=", ".join(words))
-        if not isinstance(column, str) or not column.strip():
+        if not isinstance(column, str) or not column.removeprefix(FIXED).strip():
             raise MappingError("books.mapping_names_no_column", file=path.name, field=field)
     return values
 

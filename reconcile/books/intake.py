@@ -17,7 +17,7 @@ from reconcile.books.bank_files import BankOutcome, Confirmed, import_bank_file
 from reconcile.books.bank_statements import Statement
 from reconcile.books.dialects import COLUMNS
 from reconcile.books.documents import AMOUNTS, NO_LINE, Reject
-from reconcile.books.headers import ReadColumn
+from reconcile.books.headers import FIXED, ReadColumn
 from reconcile.books.invoices import ChangedField, ImportOutcome, import_invoices
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
 from reconcile.books.proposals import Proposal, propose_columns
@@ -27,6 +27,7 @@ from reconcile.books.register_files import RegisterOutcome, import_registers
 from reconcile.books.tax_files import is_tax_path
 from reconcile.books.tax_intake import TaxOutcome, import_tax_files
 from reconcile.books.tax_judging import Verdict as DocumentVerdict
+from reconcile.rules.kinds import KINDS, Role
 
 _UNSAFE = re.compile(r"[^\w. ()-]")
 # In bytes, as file systems count; the end of a name is the kind of file.
@@ -96,6 +97,11 @@ class Intake:
         return [column.name for column in self.columns if not column.field]
 
     @property
+    def lacks_kind(self) -> bool:
+        """A list of invoices that says of no document what kind it is."""
+        return any(one.reason.code == "books.column_missing" and one.column == "doc_type" for one in self.rejects)
+
+    @property
     def changed_documents(self) -> int:
         return len({one.doc_key for one in self.changes})
 
@@ -149,6 +155,22 @@ def mappings(installation: Installation) -> list[str]:
 BANK_FIELDS = tuple(COLUMNS)
 
 
+def list_kinds(country: str) -> list[str]:
+    """List the kinds that all documents of a list without kinds may be of."""
+    owed = {Role.CLAIM, Role.RECEIPT, Role.DEBIT_NOTE, Role.CREDIT_NOTE}
+    return [code for code, (role, _) in KINDS[country].items() if role in owed]
+
+
+def take_all_as(kind: str) -> dict[str, str]:
+    """Return what is said of a list without kinds whose documents are all of one."""
+    return {"doc_type": f"{FIXED}{kind}"}
+
+
+def kind_of_all(columns: Mapping[str, str]) -> str:
+    """Return the kind that was said of all documents of a list, empty if none was."""
+    return columns.get("doc_type", "").removeprefix(FIXED)
+
+
 def propose(connection: Connection, path: Path) -> Proposal | None:
     """Guess the columns of a bank's sheet, for a person who wants to choose others."""
     return propose_columns(path.read_bytes(), country=connection.country_code)
@@ -162,15 +184,15 @@ def take_in(  # noqa: PLR0913 - one file with what its kind needs
     """Read one file and keep it whole or not at all; a dry run, which rates do not have, says what would happen.
 
     `seen` is what it was to replace (`Intake.replaces`) when a person looked at it, empty for none. `columns` of a
-    bank's sheet are those that `who` confirmed.
+    bank's sheet are those that `who` confirmed; of a list of invoices they say what it has no column for.
     """
     if kind is Kind.BANK:
         confirmed = Confirmed(columns, who) if columns else None
-        outcome = import_bank_file(
+        statement = import_bank_file(
             installation, connection, path, account=account, mapping=mapping, confirmed=confirmed,
             is_new_account=is_new_account, dry_run=dry_run,
         )  # fmt: skip
-        return _of_bank(outcome)
+        return _of_bank(statement)
     if kind is Kind.RATES:
         return _of_rates(import_rates(installation, connection, path, currency=currency))
     if kind is Kind.REGISTER:
@@ -180,11 +202,11 @@ def take_in(  # noqa: PLR0913 - one file with what its kind needs
         return _of_report(import_payout_report(installation, connection, path, seen=seen, dry_run=dry_run))
     if is_tax_path(path):
         return _of_tax(import_tax_files(installation, connection, [path], dry_run=dry_run), dry_run=dry_run)
-    return _of_invoices(
-        import_invoices(
-            installation, connection, path, mapping=mapping, dry_run=dry_run, accept_totals=accept_totals, seen=seen
-        )
-    )
+    outcome = import_invoices(
+        installation, connection, path, mapping=mapping, columns=columns, dry_run=dry_run, accept_totals=accept_totals,
+        seen=seen,
+    )  # fmt: skip
+    return _of_invoices(outcome)
 
 
 def bring_in(  # noqa: PLR0913 - one file with what its kind needs

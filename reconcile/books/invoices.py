@@ -87,21 +87,23 @@ class ImportOutcome:
 
 def import_invoices(  # noqa: PLR0913 - one file, and what only a person knows of it
     installation: Installation, connection: Connection, path: Path, *, mapping: str | None = None,
-    dry_run: bool = False, accept_totals: bool = False, seen: str | None = None,
+    columns: Mapping[str, str] | None = None, dry_run: bool = False, accept_totals: bool = False,
+    seen: str | None = None,
 ) -> ImportOutcome:  # fmt: skip
     """Read one file and keep its documents in one transaction; a dry run says what would happen.
 
+    `columns` adds to the mapping, as one does, what a person says of this file alone.
     `accept_totals` takes documents in whose parts do not add up to their total. `seen` names the changes that a person
     confirmed (`ImportOutcome.seen`); others are not made.
     """
     try:
         content = path.read_bytes()
-        columns = read_mapping(installation, mapping) if mapping else {}
+        named = (read_mapping(installation, mapping) if mapping else {}) | dict(columns or {})
     except OSError as error:
         return _refuse(path.name, "", Message("books.file_unreadable", {"reason": str(error.strerror)}))
     except MappingError as error:
         return _refuse(path.name, "", error.message)
-    sha256 = _digest(content, columns)
+    sha256 = _digest(content, named)
     with installation.store.reading() as session:
         earlier = session.get(InvoiceFile, (connection.name, sha256))
         if earlier is not None:
@@ -110,7 +112,7 @@ def import_invoices(  # noqa: PLR0913 - one file, and what only a person knows o
     reading = read_invoices(
         content,
         country=connection.country_code,
-        mapping=columns,
+        mapping=named,
         own_tax_ids=own_tax_ids,
         accept_totals=accept_totals,
     )

@@ -84,7 +84,7 @@ def place_header(rows: Sequence[Row], mapping: Mapping[str, str]) -> Header | No
     if first is None or max(at.values()) >= len(first.cells):
         return None
     columns = tuple(f"{_PLACE}{number}" for number in range(1, len(first.cells) + 1))
-    return Header(first.line - 1, columns, at, {field: columns[place] for field, place in at.items()}, len(columns))
+    return Header(first.line - 1, columns, at, {field: columns[place] for field, place in at.items()}, len(columns), {})
 
 
 def _find_table(sheet: Sheet) -> _Table | None:

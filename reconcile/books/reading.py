@@ -246,7 +246,7 @@ def _best_sheet(content: bytes, mapping: Mapping[str, str]) -> tuple[Sheet, Head
 
 def _missing_columns(header: Header) -> Iterator[Reject]:
     for field in REQUIRED:
-        if field not in header.at:
+        if field not in header.at and field not in header.fixed:
             names = ", ".join(SYNONYMS[field][:4])
             yield Reject(header.line, field, "", Message("books.column_missing", {"names": names, "field": field}))
     if "folio" not in header.at and "uuid" not in header.at:

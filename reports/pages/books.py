@@ -4,6 +4,7 @@ from flask import Blueprint, abort, flash, redirect, render_template, request, u
 from flask.typing import ResponseReturnValue
 
 from consumer.facts.messages import translate
+from consumer.facts.names import name_document
 from reconcile.books import intake
 from reconcile.books.intake import Kind
 from reconcile.desk import payers, removals
@@ -117,7 +118,7 @@ def show_upload(key: str) -> ResponseReturnValue:
     try:
         proposal = (
             intake.propose(desk.find_connection(upload.content["connection"]), upload.path)
-            if chosen
+            if chosen and upload.content["kind"] == Kind.BANK
             else found.proposal
         )
     except FileNotFoundError:
@@ -131,17 +132,39 @@ def show_upload(key: str) -> ResponseReturnValue:
         proposal=proposal,
         chosen=chosen or (proposal.guesses if proposal else {}),
         fields=intake.BANK_FIELDS,
+        kinds=_name_kinds(upload) if found.lacks_kind else {},
+        kind_of_all=_kind_of_all(upload),
     )
+
+
+def _name_kinds(upload: staging.Staged) -> dict[str, str]:
+    country = desk.find_connection(upload.content["connection"]).country_code
+    return {code: name_document(country, code, "", "", "", desk.language()) for code in intake.list_kinds(country)}
+
+
+def _kind_of_all(upload: staging.Staged) -> str:
+    """Return the name of the kind that a person said all documents of a list are of, empty if no one did."""
+    return _name_kinds(upload).get(intake.kind_of_all(upload.content.get("columns") or {}), "")
 
 
 @blueprint.post("/columns")
 def choose_columns() -> ResponseReturnValue:
-    """Read the staged bank file with the columns its reader chose; they are remembered once the file is kept."""
+    """Read the staged file with what its reader says of it: the columns of a bank's, remembered once the file is kept.
+
+    Of a list of invoices without kinds it is the kind of all its documents.
+    """
     need(Role.FINANCE)
     upload = staging.find_upload(desk.installation(), request.form.get("key", ""), who=desk.reader().name)
     if upload is None:
         return _say_gone()
-    chosen = {field: request.form.get(field, "")[:_LONGEST_HEADING] for field in intake.BANK_FIELDS}
+    if upload.content["kind"] == Kind.INVOICES:
+        country = desk.find_connection(upload.content["connection"]).country_code
+        kind, known = request.form.get("doc_type", ""), intake.list_kinds(country)
+        if kind not in known:
+            raise BadQueryError("pages.not_one_of", name="doc_type", value=kind[:20], known=", ".join(known))
+        chosen = intake.take_all_as(kind)
+    else:
+        chosen = {field: request.form.get(field, "")[:_LONGEST_HEADING] for field in intake.BANK_FIELDS}
     try:
         staging.change(desk.installation(), upload, {"columns": chosen}, who=desk.reader().name, now=desk.now())
     except FileNotFoundError:
@@ -176,7 +199,9 @@ def keep() -> ResponseReturnValue:
         return redirect(url_for("books.show_upload", key=upload.key))
     staging.drop(desk.installation(), upload)
     accepted = f", {found.totals_accepted} totals accepted" if found.totals_accepted else ""
-    desk.note("import", f"{upload.content['connection']} {upload.content['kind']} {found.name}{accepted}")
+    kind = _kind_of_all(upload)
+    said = f", all taken as {kind}" if kind else ""
+    desk.note("import", f"{upload.content['connection']} {upload.content['kind']} {found.name}{accepted}{said}")
     flash(translate("done.import", desk.language(), name=found.name), "done")
     return redirect(url_for("books.index", name=_LISTS[Kind(upload.content["kind"])]))
 

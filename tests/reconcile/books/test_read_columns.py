@@ -185,3 +185,12 @@ def test_the_terminal_says_what_was_read(call: Call, tmp_path: Path) -> None:
     shown = call("bank", "import", bank, "--account", "000071402296", "--dry-run").stderr
     assert "banco.csv: read booked_on from 'Fecha', text from 'Detalle', amount from 'Monto'" in shown
     assert "banco.csv: left out 'Sucursal'" in shown
+
+
+def test_a_mapping_may_say_one_text_for_all_rows() -> None:
+    """What the list has no column for; a word that is none is refused where its rows are."""
+    text = "Folio;Fecha;Total\n501;2026-10-02;1190\n"
+    document = only_document(text, doc_type="=34", currency="=CLP")
+    assert (document.doc_key, document.total) == ("cl:34::501", 1190)
+    ((line, column, value, _),) = reasons_of(read_text(text, doc_type="=papel"))
+    assert (line, column, value) == (2, "doc_type", "papel")

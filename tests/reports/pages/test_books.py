@@ -76,6 +76,24 @@ def test_a_file_that_came_in_before_says_so(look: Callable[..., str], client: Fl
     assert 'name="key"' not in page
 
 
+def test_a_list_without_kinds_is_read_as_what_its_reader_says(
+    look: Callable[..., str], client: FlaskClient, csrf: Csrf, reconciled: Installation
+) -> None:
+    """No kind is chosen beforehand; what was chosen is said on the look, and stands in the trail."""
+    content = b"Folio;Fecha;RUT;Neto;IVA;Total\r\n501;02-10-2026;11111111-1;1000;190;1190\r\n"
+    page = look(content)
+    assert "ninguna columna dice de qué tipo son sus documentos" in page
+    assert re.search(r'<select id="doc-type" name="doc_type" required><option value=""></option>', page)
+    form = {"csrf_token": csrf(client, "/books"), "key": key_in(page)}
+    refused = client.post("/books/columns", data={**form, "doc_type": "52"})
+    assert (refused.status_code, "no es uno de" in refused.text) == (400, True)
+    read = client.post("/books/columns", data={**form, "doc_type": "34"}, follow_redirects=True).text
+    assert "Todos los documentos de esta lista se toman como: Factura exenta electrónica" in read
+    assert "ventas.csv quedó en los libros." in confirm(client, csrf, form["key"])
+    assert [row.doc_key for row in kept(reconciled, LocalInvoice)] == ["cl:34::501"]
+    assert "Factura exenta electrónica" in client.get("/operation/trail").text
+
+
 def test_the_look_says_which_columns_were_read(look: Callable[..., str]) -> None:
     """What was left out stands open, what was read as what one click away; for invoices and for the bank."""
     page = text_in(look(INVOICES.replace(b",status", b",vendedor")))

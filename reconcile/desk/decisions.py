@@ -121,7 +121,10 @@ def unmatch(session: Session, pair: Pair, signed: Signature, *, seen: int | None
     """Keep a payment and a document apart on every later run; without a document, keep the payment unmatched."""
     _payment(session, pair)
     _check_document(session, pair)
-    return record_decision(session, Kind.UNMATCH, pair, signed, amount=None, seen=seen)
+    rests = _find_rests_of(session, pair)
+    decision = record_decision(session, Kind.UNMATCH, pair, signed, amount=None, seen=seen)
+    _take_back(session, rests, signed)
+    return decision
 
 
 def decline(session: Session, pair: Pair, signed: Signature, *, seen: int | None = None) -> Decision:
@@ -184,10 +187,32 @@ def withdraw(session: Session, pair: Pair, signed: Signature, *, seen: int | Non
     """Take back what was decided about a pair, so that the rules decide again; both stay on record."""
     if not any(row.doc_key == pair.doc_key for row in standing(session, pair)):
         raise DecisionError("desk.nothing_to_take_back", subject=pair.subject)
+    rests = _find_rests_of(session, pair)
     decision = record_decision(session, Kind.WITHDRAW, pair, signed, amount=None, seen=seen)
     # It is no constraint of its own: runs read what is not undone.
     decision.undone_by = decision.id
+    _take_back(session, rests, signed)
     return decision
+
+
+def find_rests(session: Session, matches: Iterable[Decision]) -> list[Decision]:
+    """Find what the steps that matched accepted as the rest of their documents; it goes with any match of its step."""
+    found: dict[int | None, Decision] = {}
+    for row in matches:
+        if row.kind == Kind.MATCH:
+            same = (Decision.connection == row.connection, Decision.author == row.author, Decision.at == row.at)
+            rest = (Decision.kind == Kind.ADJUST, Decision.resource_id == "", col(Decision.undone_by).is_(None))
+            found |= {one.id: one for one in session.exec(select(Decision).where(*same, *rest))}
+    return list(found.values())
+
+
+def _find_rests_of(session: Session, pair: Pair) -> list[Decision]:
+    return find_rests(session, (row for row in standing(session, pair) if pair.doc_key in {"", row.doc_key}))
+
+
+def _take_back(session: Session, rests: Iterable[Decision], signed: Signature) -> None:
+    for rest in rests:
+        withdraw(session, Pair(rest.connection, doc_key=rest.doc_key), signed)
 
 
 def standing(session: Session, pair: Pair) -> list[Decision]:

@@ -85,7 +85,7 @@ def find_case(
         evidence,
         lines,
         candidates,
-        stand,
+        [*stand, *decisions.find_rests(session, stand)],
         changes,
         decided,
         _runs(session, row, changes),

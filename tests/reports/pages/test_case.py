@@ -300,6 +300,22 @@ def test_a_smaller_payment_leaves_a_rest_of_a_kind(act: Callable[..., str], reco
     assert rows == [("match", "pi_2", None, ""), ("adjust", "", 200, "bank_fee")]
 
 
+@pytest.mark.parametrize("action", ["withdraw", "unmatch"])
+def test_the_rest_of_a_match_goes_with_it(act: Callable[..., str], reconciled: Installation, action: str) -> None:
+    """The case lists both; one undo takes both back, and each is on record."""
+    with reconciled.store.transaction() as session:
+        session.execute(sa.update(PaymentIntent).values(amount=49_800))
+    page = act("match-several", resource_id="pi_2", seen="0", reason="visto", pick=["cl:33::1105"], rest="write_off")
+    held = page.split("<caption>Decisiones vigentes", 1)[1].split("</table>")[0]
+    assert ("Castigo" in held, "200" in held, "junto con su conciliación" in held) == (True, True, True)
+    match = next(row for row in kept(reconciled, Decision) if row.kind == "match")
+    after = act(action, resource_id="pi_2", doc_key="cl:33::1105", seen=match.id, reason="era otro")
+    rows = [(row.kind, row.resource_id, row.undone_by is None) for row in kept(reconciled, Decision)]
+    holds = action == "unmatch"
+    assert rows == [("match", "pi_2", False), ("adjust", "", False), (action, "pi_2", holds), ("withdraw", "", False)]
+    assert "Castigo" not in after.partition("<caption>Decisiones vigentes")[2].partition("</table>")[0]
+
+
 def test_a_document_is_named_by_its_folio(act: Callable[..., str], reconciled: Installation) -> None:
     """Its key is not needed; a folio that no document has is said."""
     sent = {"resource_id": "pi_2", "seen": "0", "reason": "visto"}

@@ -85,7 +85,9 @@ def test_a_night_without_a_run_makes_nothing(installation: Installation) -> None
     """No run is nothing done, in one line."""
     night = archive.night(installation, installation.settings.connection("main"), on=DAY, now=NOW)
     assert night.status is Completion.NOTHING_DONE
-    assert night.lines == ["main: report: there is no finished run to report on: cuadre reconcile"]
+    assert night.lines == [
+        "main: report: there is no finished run of 2026-10-08 or before: cuadre reconcile, or a later day"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from consumer.facts.columns import Kind, to_columns
 from consumer.facts.installation import Connection, Installation
 from reconcile.desk import attachments
 from reconcile.desk.archive import FILES
-from reconcile.kept import day_end, snapshots
+from reconcile.kept import day_end, extracts, snapshots
+from reconcile.kept.chunks import BANK
 from reconcile.kept.records import read_closed_periods
 from reconcile.tables.closing import EXCEPTION, ClosedFigure, Period
 from reconcile.tables.desk import Attachment, Decision, ExceptionChange
@@ -205,23 +206,33 @@ def copy_files(month: Month, folder: Path) -> None:
 
 
 _BANK = to_columns(
-    "movement_id account_last4 booked_on bank_day amount_signed currency text reference source payout_id connection"
+    "movement_id file_line_id account_last4 booked_on bank_day amount_signed currency text reference source payout_id "
+    "connection"
 )
 
 
 def _bank(month: Month, name: str) -> Report:
-    """Build the lines of the bank that the run read: those of the period's days, and those of its payouts."""
+    """Build the lines of the bank that the run read: those of the period's days, and those of its payouts.
+
+    A deposit that the provider and a file both tell is one line: the provider's, which names that of the file.
+    """
     data_dir, connection = month.installation.settings.files_dir, month.connection.name
     frame = snapshots.read_frame(data_dir, connection, month.run.id, "bank")
     lines = pa.Table.from_pandas(frame, preserve_index=False).to_pylist()
     payouts, own = _find_arrived(month, WHOLE), _find_arrived(month, month.span)
+    published = extracts.read(month.session, month.run, BANK, ["movement_id", "file_line_id"]).to_pylist()
+    twins = {row["movement_id"]: row["file_line_id"] for row in published if row["file_line_id"]}
+    repeated = {twin for line, twin in twins.items() if twin != line}
     # A line of amount 0 says which days its account's history covers.
     days = [(line, _to_day(line["booked_on"]), _to_day(line["bank_day"])) for line in lines if line["amount"]]
     rows = (
         {**line, "booked_on": booked_on, "bank_day": bank_day, "amount_signed": line["amount"],
-         "source": "file" if line["known_until"] else "provider", "payout_id": payouts.get(line["movement_id"])}
+         "source": "file" if line["known_until"] else "provider", "file_line_id": twins.get(line["movement_id"]),
+         "payout_id": payouts.get(line["movement_id"]) or payouts.get(twins.get(line["movement_id"], ""))}
         for line, booked_on, bank_day in days
-        if line["movement_id"] in own or month.span.holds(bank_day or booked_on)
+        if line["movement_id"] not in repeated
+        and (not own.keys().isdisjoint({line["movement_id"], twins.get(line["movement_id"])})
+             or month.span.holds(bank_day or booked_on))
     )  # fmt: skip
     return month.build(Definition(name, _BANK, sort=("booked_on", "movement_id")), rows)
 

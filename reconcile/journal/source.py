@@ -47,7 +47,7 @@ def load_accounts(settings: Settings, connection: Connection) -> AccountMap:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise AccountsError("journal.no_accounts", path=str(path), country=connection.country_code) from None
+        raise AccountsError("journal.no_accounts", file=path.name, country=connection.country_code) from None
     except (OSError, UnicodeDecodeError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise AccountsError("journal.accounts_unreadable", file=str(path), problem=reason) from None

@@ -7,7 +7,7 @@ from flask import Blueprint, Response, abort, redirect, render_template, request
 from flask.typing import ResponseReturnValue
 
 from consumer.facts.installation import Installation
-from consumer.facts.messages import Message
+from consumer.facts.messages import Message, RefusalError
 from reports import archive, orders
 from reports.access.people import Role
 from reports.directory import LISTINGS, MOST_ROWS, TooLongError, narrow, to_report
@@ -22,6 +22,7 @@ from reports.pages import bank, desk, exceptions, lists, payouts
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
 from reports.pages.views import OF_REPORTS, PLACES, select_shown
+from reports.pages.words import refusal
 from reports.queries.asking import Asked
 from reports.queries.listing import Listing
 from reports.queries.query import Query
@@ -82,7 +83,7 @@ def download(name: str, file_format: str) -> ResponseReturnValue:
         try:
             number = orders.order(desk.installation(), query, shape, who=desk.reader().name, rows=rows, now=desk.now())
         except orders.TooManyOrdersError as error:
-            return _sentence(str(error), 429)
+            return _sentence(error, 429)
         desk.note("order", f"{name}.{file_format}")
         return redirect(url_for("downloads.show_order", number=number), 303)
     try:
@@ -91,9 +92,9 @@ def download(name: str, file_format: str) -> ResponseReturnValue:
         content = files.pieces(made, shape)
         body = content if shape.format is Format.CSV else [b"".join(content)]
     except NoRunError as error:
-        return _sentence(f"{error}", 404)
+        return _sentence(error, 404)
     except TooManyRowsError as error:
-        return _sentence(f"{error}", 413)
+        return _sentence(error, 413)
     desk.note("download", f"{name}.{file_format}")
     return Response(body, headers=_headers(made[0], shape), content_type=MIME[shape.format])
 
@@ -116,7 +117,7 @@ def _download_shown(name: str, shape: Shape) -> ResponseReturnValue:
         return _send(exceptions.make_shown, shape, find_asked(name))
     selection = find_shown(name)
     if (rows := len(selection.places)) > MOST_ROWS:
-        return _sentence(str(TooLongError("reports.list_too_long", list=name, rows=rows, most=MOST_ROWS)), 413)
+        return _sentence(TooLongError("reports.list_too_long", list=name, rows=rows, most=MOST_ROWS), 413)
     return _send(lambda: selection.page(0, rows), shape, find_asked(name))
 
 
@@ -138,7 +139,7 @@ def _send(make: Callable[[], Report], shape: Shape, asked: Asked) -> ResponseRet
         report = narrow(make(), asked.columns)
         body = b"".join(files.pieces([report], shape))
     except (TooLongError, TooManyRowsError) as error:
-        return _sentence(str(error), 413)
+        return _sentence(error, 413)
     # What was asked stands in the trail: the run keeps the rows, so that the same file can be made again.
     desk.note(
         "download", f"{report.definition.name}.{shape.format} {request.query_string.decode()[:_LONGEST_ASKED]}".strip()
@@ -186,8 +187,10 @@ def _headers(report: Report, shape: Shape) -> dict[str, str]:
     return headers
 
 
-def _sentence(text: str, status: int) -> Response:
-    return Response(text + "\n", status, mimetype="text/plain")
+def _sentence(error: RefusalError, status: int) -> Response:
+    """Say why there is no file, to people in their language."""
+    text = str(error) if desk.reader().is_machine else refusal(error.message, desk.language())
+    return Response(f"{text}\n", status, mimetype="text/plain")
 
 
 @blueprint.get("/orders/<int(max=2147483647):number>")
@@ -212,6 +215,6 @@ def download_archived(number: int) -> ResponseReturnValue:
     try:
         path = archive.open_kept(desk.installation(), row)
     except archive.ChangedFileError as error:
-        return _sentence(str(error), 409)
+        return Response(f"{error}\n", 409, mimetype="text/plain")
     desk.note("download", row.path)
     return send_file(path, mimetype=MIME[Format(row.format)], as_attachment=True, download_name=path.name)

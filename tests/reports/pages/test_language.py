@@ -44,8 +44,8 @@ OF_CHILE = re.compile(r"\b(F29|F22|[Bb]oletas?|[Gg]losa|RUT|monto|montos|cartola
 OF_MEXICO = re.compile(r"\b(CFDI|RFC|importe|importes|SAT|complementos?|[Pp]eriodos?)\b")
 # Values, commands, options and files that a sentence quotes.
 OF_PROGRAMS = re.compile(r"\{[^}]*\}|`[^`]*`|--?\w[\w-]*|cuadre [a-z -]+|accounts\.toml|\[options\]")
-# The name of a setting, and where a file of the program lies.
-OF_SETTINGS = re.compile(r"setting \w+|(?<!\S)/\S+")
+# The name of a setting, and of a file of the program or where it lies.
+OF_SETTINGS = re.compile(r"setting \w+|(?<!\S)/\S+|accounts\.toml")
 # What these elements hold is a key to copy, a value of a program, or a name that someone gave.
 APART = {"code", "pre", "script", "style", "svg", "details", "option", "textarea"}
 NOT_READ = ("/api",)

@@ -167,7 +167,7 @@ def test_without_a_run_nothing_looks_tied_out(bare_app: Flask, login: Callable[.
     answer = client.get("/reports/payout-summary.csv")
     assert (answer.status_code, answer.get_data(as_text=True)) == (
         404,
-        "there is no finished run to report on: cuadre reconcile\n",
+        "No hay una conciliación terminada de la cual informar: cuadre reconcile.\n",
     )
 
 

@@ -207,7 +207,8 @@ class RowReader:
 
     def _reference(self) -> tuple[str, str]:
         """Normalise what a note refers to as the document itself is, and leave other references as they stand."""
-        kind, number = self._text("ref_type"), self._text("ref_number")
+        # Registers write a reference to nothing as zeros.
+        kind, number = (text if text.strip("0") else "" for text in map(self._text, ("ref_type", "ref_number")))
         if not kind:
             return "", _to_plain_uuid(number)
         try:

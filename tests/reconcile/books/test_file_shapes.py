@@ -271,3 +271,11 @@ def test_a_workbooks_rows_may_end_early() -> None:
 
     assert reading.rejects == ()
     assert [(document.doc_key, document.total) for document in documents_of(reading)] == [("cl:33::7", 1190)]
+
+
+@pytest.mark.parametrize(("kind", "number"), [("0", "0"), ("", "0"), ("", ""), ("000", "")])
+def test_a_reference_of_zeros_is_none(kind: str, number: str) -> None:
+    """As the tax office's register writes it, so that a register read as a list changes no reference."""
+    head = "Tipo Doc;Folio;Fecha Docto;Monto total;Tipo Docto. Referencia;Folio Docto. Referencia"
+    document = only_document(f"{head}\n33;7;13-09-2026;1190;{kind};{number}\n")
+    assert (document.ref_type, document.ref_number) == ("", "")
